@@ -1,0 +1,87 @@
+//! From bytes to fixes: `line` frames and checks sentences, `epoch` merges them into one
+//! measurement, `trust` gives it an honest time, `gate` says whether it may vote.
+//!
+//! Always holds: foreign input gives a value or a counted [`Reject`], never a panic.
+//! Does not know: zones, files, sockets, clocks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::logic::event::TimeQuality;
+use crate::units::{EventTime, Position};
+
+pub mod epoch;
+pub mod gate;
+pub mod line;
+pub mod record;
+pub mod trust;
+
+/// Whether the position was measured by satellites or carried on by dead reckoning (FIX-3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FixQuality {
+    /// Autonomous, differential or RTK.
+    Measured,
+    /// Dead reckoning: ends silence for a while, never votes.
+    Estimated,
+}
+
+/// One asset's position at one event time.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Fix {
+    /// When, in UTC.
+    pub time: EventTime,
+    /// Where that time comes from.
+    pub time_quality: TimeQuality,
+    /// Where.
+    pub position: Position,
+    /// 68 % radius in metres, positive and finite (FIX-2).
+    pub accuracy_m: f64,
+    /// Measured or estimated.
+    pub quality: FixQuality,
+    /// Speed over ground.
+    pub speed_mps: Option<f32>,
+    /// Course over ground in degrees from north.
+    pub heading_deg: Option<f32>,
+    /// Height above mean sea level.
+    pub altitude_m: Option<f32>,
+}
+
+/// Why something from outside was not used. Each is a counter (`health`), none is an error.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reject {
+    /// Bytes that belong to no sentence.
+    Noise,
+    /// A line over the cap.
+    Overlong,
+    /// A checksum that does not match.
+    Checksum,
+    /// No checksum where the source requires one.
+    NoChecksum,
+    /// A sentence whose fields cannot be read.
+    Malformed,
+    /// A record (CSV, JSON lines) whose fields cannot be read.
+    BadRecord,
+    /// No valid position.
+    NoPosition,
+    /// Exactly 0,0.
+    NullIsland,
+    /// Out of range or not finite.
+    OutOfRange,
+    /// Simulated or manual mode.
+    Simulated,
+    /// Accuracy worse than `max_accuracy_m`.
+    Accuracy,
+    /// Implied speed above `max_speed_mps`.
+    Jump,
+    /// No time that can be trusted (TIME-6), and pushed out of the held fixes by newer ones.
+    NoTime,
+    /// Late: at or before the watermark (ORD-2).
+    Late,
+    /// An identical repeat of a fix already taken (ORD-3).
+    Repeat,
+    /// A less accurate fix of an instant already taken (ORD-3).
+    SameInstant,
+    /// From a source that is not the asset's voting one (ORD-4).
+    Standby,
+}

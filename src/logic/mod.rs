@@ -1,0 +1,10 @@
+//! Floor 1: every decision. No I/O, no clock, no tokio, no locks, no logging: time, chance and
+//! bytes come in as arguments, values come out.
+
+pub mod config;
+pub mod crossing;
+pub mod event;
+pub mod geometry;
+pub mod gnss;
+pub mod order;
+pub mod zones;

