@@ -194,7 +194,8 @@ impl EventTime {
     /// midnight that follows it.
     pub fn from_civil(year: i16, month: i8, day: i8, of_day: Span) -> Option<Self> {
         let date = jiff::civil::Date::new(year, month, day).ok()?;
-        let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_nanosecond();
+        let stamp = jiff::tz::TimeZone::UTC.to_timestamp(date.into()).ok()?;
+        let midnight = stamp.as_nanosecond();
         Some(Self(i64::try_from(midnight).ok()?.checked_add(of_day.0)?))
     }
     /// Midnight UTC at the start of this instant's day.
