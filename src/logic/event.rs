@@ -157,10 +157,12 @@ pub struct Entered {
     /// The moment of entry, where it is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub at: Option<EventTime>,
-    /// Entry cannot have been before this.
-    pub not_before: EventTime,
+    /// Entry cannot have been before this; unknown for a visit found by a first evaluation.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub not_before: Option<EventTime>,
     /// Entry cannot have been after this.
-    pub not_after: EventTime,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub not_after: Option<EventTime>,
 }
 
 /// The fix that committed an event.

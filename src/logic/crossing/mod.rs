@@ -1,1 +1,16 @@
-//! Not built yet.
+//! The crossing machine (DESIGN §4): from what fixes say of a zone to what is committed.
+//!
+//! `observe` says Inside, Outside or Unsure; `pair` is what is remembered of one (asset, zone);
+//! `machine` is the pure step; `bracket` names what a crossing is called; `asset` runs all pairs
+//! of one asset.
+//!
+//! Always holds: per pair, commits alternate (INV-1); time is applied before the observation.
+//! Does not know: bytes, stores, event numbers, other assets.
+
+pub mod asset;
+pub mod bracket;
+pub mod ground;
+pub mod machine;
+pub mod observe;
+pub mod pair;
+pub mod pass;

@@ -1,0 +1,477 @@
+//! All pairs of one asset: which zones a fix touches, what it does to each, what came of it.
+//!
+//! Always holds: a zone without a pair here is either evaluated and clearly outside at the last
+//! fix (PAIR-5), or still part of the common first evaluation `far` (PAIR-6); `live` is ordered
+//! by zone. Does not know: event numbers, stores, other assets.
+
+use serde::{Deserialize, Serialize};
+
+use super::bracket::{Context, RESTARTS_MAX, Restart};
+use super::ground::{ActiveZone, Ground};
+use super::machine::{self, Commit, VoteRules};
+use super::observe::Side;
+use super::pair::{LastSeen, Pair, Seen, Silence};
+use super::pass::PassTrack;
+use crate::logic::config::Decide;
+use crate::logic::event::{Entered, GapCause};
+use crate::logic::geometry::Located;
+use crate::units::{EventTime, LayerId, Position, Span};
+
+/// A usable measured fix as the machine takes it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Heard {
+    /// When.
+    pub time: EventTime,
+    /// Where.
+    pub position: Position,
+    /// 68 % radius.
+    pub accuracy_m: f64,
+}
+
+/// From the event that made a membership inside to the one that ends it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Visit {
+    /// The id of the opening event.
+    pub id: String,
+    /// When it began.
+    pub entered: Entered,
+    /// The entry's `at`, else its `confirmed_at`: dwell counts from here.
+    pub dwell_from: EventTime,
+    /// Whether `fence_dwell` has been sent: once a visit.
+    pub dwell_sent: bool,
+}
+
+/// One pair that is kept, with what only an inside pair has.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Live {
+    /// Place in [`Ground::zones`].
+    pub zone: u32,
+    /// What the machine remembers.
+    pub pair: Pair,
+    /// The visit, while inside.
+    pub visit: Option<Visit>,
+    /// The path past the zone, where it asks for passes.
+    pub pass: Option<PassTrack>,
+    /// Changed since it was last made durable.
+    pub dirty: bool,
+    /// Whether the store has a row of it.
+    pub stored: bool,
+}
+
+impl Live {
+    /// A pair that has just come to life.
+    const fn new(zone: u32, pair: Pair) -> Self {
+        Self { zone, pair, visit: None, pass: None, dirty: true, stored: false }
+    }
+}
+
+/// What came of one fix for one zone.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Happening {
+    /// The zone.
+    pub zone: u32,
+    /// What.
+    pub what: What,
+}
+
+/// The kinds of happening.
+#[derive(Clone, PartialEq, Debug)]
+pub enum What {
+    /// A membership was decided; with the visit that it ends.
+    Crossed(Commit, Option<Visit>),
+    /// A visit has lasted the zone's dwell.
+    Dwelt {
+        /// The deadline, which is the event's time.
+        at: EventTime,
+        /// The visit.
+        visit: Visit,
+    },
+    /// The path crossed the zone with too few fixes inside.
+    Passed {
+        /// First inside.
+        entered: EventTime,
+        /// Last inside.
+        left: EventTime,
+        /// The last fix clearly outside before.
+        not_before: EventTime,
+        /// The first fix clearly outside after.
+        not_after: EventTime,
+    },
+}
+
+/// What is made durable of an asset beside its pairs.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Remembered {
+    /// The last usable measured fix.
+    pub last: Option<Heard>,
+    /// The last time the asset was heard, dead reckoning included.
+    pub last_seen: Option<EventTime>,
+    /// The longest silence since the last measured fix.
+    pub unheard: Option<Silence>,
+    /// First evaluation of all zones that have no pair of their own.
+    pub far: Option<Pair>,
+    /// Per layer the generation whose zones have been evaluated (PAIR-6).
+    pub evaluated: Vec<(LayerId, u64)>,
+    /// The same as it was after the asset's very first evaluation.
+    pub born: Vec<(LayerId, u64)>,
+    /// Starts of the daemon in this asset's life, the newest last.
+    pub restarts: Vec<Restart>,
+}
+
+/// One asset's crossing state.
+#[derive(Debug, Default)]
+pub struct AssetCrossing {
+    /// What is durable beside the pairs.
+    pub remembered: Remembered,
+    live: Vec<Live>,
+    /// Scratch for one fix: zones that its reach touches.
+    candidates: Vec<u32>,
+    /// Scratch for one fix: zones that the line to it touches.
+    along: Vec<u32>,
+    gone: Vec<u32>,
+    /// How many zones a first evaluation found outside since this was last asked.
+    pub initialised_outside: u32,
+}
+
+/// The limits that follow from the asset's interval and the rules, for one fix.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// FIX-4.
+    pub interval: Span,
+    /// S.
+    pub silence: Span,
+}
+
+impl AssetCrossing {
+    /// An asset as a start finds it, its pairs ordered here.
+    pub fn restored(remembered: Remembered, mut live: Vec<Live>) -> Self {
+        live.sort_by_key(|live| live.zone);
+        Self { remembered, live, ..Self::default() }
+    }
+
+    /// Every pair that is kept.
+    pub fn live(&self) -> &[Live] {
+        &self.live
+    }
+    /// The same, for making durable and for changing layers.
+    pub fn live_mut(&mut self) -> &mut Vec<Live> {
+        &mut self.live
+    }
+
+    /// Notes that the daemon has started again since this asset was last heard.
+    pub fn restarted(&mut self, cause: GapCause) {
+        let Some(after) = self.remembered.last_seen else { return };
+        let restarts = &mut self.remembered.restarts;
+        if restarts.len() == RESTARTS_MAX {
+            restarts.remove(0);
+        }
+        restarts.push(Restart { after, until: None, cause, powered_from: None });
+    }
+
+    /// The asset was heard: by a usable fix, or by dead reckoning that may end silence.
+    pub fn heard(&mut self, time: EventTime, powered_from: Option<EventTime>) {
+        let remembered = &mut self.remembered;
+        if let Some(last_seen) = remembered.last_seen {
+            let span = time - last_seen;
+            if span > Span::ZERO {
+                let silence = Silence { from: last_seen, span };
+                remembered.unheard =
+                    Some(remembered.unheard.map_or(silence, |before| before.longer(silence)));
+            }
+        }
+        remembered.last_seen = Some(time);
+        if let Some(restart) = remembered.restarts.last_mut().filter(|r| r.until.is_none()) {
+            restart.until = Some(time);
+            if restart.cause == GapCause::Power {
+                restart.powered_from = powered_from;
+            }
+        }
+    }
+
+    /// One ordered, usable, measured fix; [`Self::heard`] comes first. Happenings are appended
+    /// with exits before entries (B14).
+    pub fn fix(
+        &mut self,
+        ground: &Ground,
+        decide: &Decide,
+        limits: Limits,
+        fix: Heard,
+        out: &mut Vec<Happening>,
+    ) {
+        let begin = out.len();
+        let turn = Turn::new(decide, limits, fix, &self.remembered);
+        self.begin_first_evaluation(ground, fix.time);
+        ground.near(fix.position, ground.reach_m(fix.accuracy_m), &mut self.candidates);
+        self.bring_candidates_to_life(ground, &turn);
+        self.bring_crossed_to_life(ground, fix.position);
+        for live in &mut self.live {
+            let zone = ground.zone(live.zone);
+            let located = zone.zone().shape.locate(fix.position);
+            turn.step(live, zone, &located, &mut self.initialised_outside, out);
+        }
+        self.step_far(ground, &turn);
+        self.forget_what_is_away();
+        self.remembered.last = Some(fix);
+        self.remembered.unheard = None;
+        out[begin..].sort_by_key(|happening| (happening.is_entry(), happening.zone));
+    }
+
+    /// PAIR-5: what is clearly outside and out of reach needs no memory.
+    fn forget_what_is_away(&mut self) {
+        let (candidates, gone) = (&self.candidates, &mut self.gone);
+        self.live.retain(|live| {
+            let keep = !live.pair.is_away()
+                || live.pass.as_ref().is_some_and(PassTrack::is_open)
+                || candidates.binary_search(&live.zone).is_ok();
+            if !keep && live.stored {
+                gone.push(live.zone);
+            }
+            keep
+        });
+    }
+
+    /// Zones whose stored pairs were forgotten since this was last asked.
+    pub fn take_gone(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// The generation of `layer` up to which zones without a pair have been evaluated.
+    fn evaluated(&self, layer: &LayerId) -> u64 {
+        let found = self.remembered.evaluated.iter().find(|(id, _)| id == layer);
+        found.map_or(0, |(_, generation)| *generation)
+    }
+
+    /// Whether a zone without a pair is still to be evaluated.
+    fn is_new(&self, ground: &Ground, zone: &ActiveZone) -> bool {
+        zone.since > self.evaluated(&ground.layers()[zone.layer].id)
+    }
+
+    /// Begins the common first evaluation where a layer in force has not been answered.
+    fn begin_first_evaluation(&mut self, ground: &Ground, now: EventTime) {
+        if self.remembered.far.is_none() {
+            let behind = |l: &super::ground::ActiveLayer| self.evaluated(&l.id) < l.generation;
+            if ground.layers().iter().any(behind) {
+                self.remembered.far = Some(Pair::unevaluated(now));
+            }
+        }
+    }
+
+    /// Gives a pair to every candidate that this fix does not leave clearly outside.
+    fn bring_candidates_to_life(&mut self, ground: &Ground, turn: &Turn<'_>) {
+        let known = self.live.len();
+        for &ix in &self.candidates {
+            if self.live[..known].binary_search_by_key(&ix, |live| live.zone).is_ok() {
+                continue;
+            }
+            let zone = ground.zone(ix);
+            let reach_m = zone.margins.outside_m(turn.fix.accuracy_m).max(turn.clear_m());
+            let Some(located) = zone.zone().shape.locate_within(turn.fix.position, reach_m) else {
+                continue;
+            };
+            let seen = turn.seen(zone, &located);
+            if seen.observation == Some(Side::Outside) && seen.clear_side() == Some(Side::Outside) {
+                continue;
+            }
+            let Some(pair) = self.pair_of_absent(ground, zone, ix) else { continue };
+            self.live.push(Live::new(ix, pair));
+        }
+        if self.live.len() > known {
+            self.live.sort_unstable_by_key(|live| live.zone);
+        }
+    }
+
+    /// Gives a pair to every zone that asks for passes and was jumped over.
+    fn bring_crossed_to_life(&mut self, ground: &Ground, to: Position) {
+        let Some(from) = self.remembered.last.filter(|_| ground.detects_passes()) else { return };
+        let mut along = std::mem::take(&mut self.along);
+        ground.along(from.position, to, &mut along);
+        for &ix in &along {
+            let zone = ground.zone(ix);
+            let Err(place) = self.live.binary_search_by_key(&ix, |live| live.zone) else {
+                continue;
+            };
+            if zone.zone().rules.detect_pass && !self.is_new(ground, zone) {
+                if let Some(pair) = self.pair_of_absent(ground, zone, ix) {
+                    self.live.insert(place, Live::new(ix, pair));
+                }
+            }
+        }
+        self.along = along;
+    }
+
+    /// What a zone without a pair stands for, before this fix.
+    fn pair_of_absent(&self, ground: &Ground, zone: &ActiveZone, ix: u32) -> Option<Pair> {
+        let last = self.remembered.last.map(|last| {
+            let located = ground.locate(ix, last.position);
+            LastSeen {
+                time: last.time,
+                position: last.position,
+                distance_m: located.distance_m,
+                inside: located.inside,
+            }
+        });
+        if self.is_new(ground, zone) {
+            let mut pair = self.remembered.far?;
+            pair.last = last;
+            return Some(pair);
+        }
+        let last = last.expect("a zone is evaluated by fixes, so there was a last one");
+        Some(Pair::away(last))
+    }
+
+    /// One more clear outside vote for every zone that has no pair of its own.
+    fn step_far(&mut self, ground: &Ground, turn: &Turn<'_>) {
+        let Some(far) = self.remembered.far else { return };
+        let seen = Seen {
+            time: turn.fix.time,
+            position: turn.fix.position,
+            observation: Some(Side::Outside),
+            distance_m: f64::MAX,
+            inside: false,
+            clear_m: turn.clear_m(),
+            silence: turn.silence,
+        };
+        let decide = turn.decide;
+        let rules = VoteRules::new(
+            decide.confirm,
+            decide.confirm_for,
+            decide.vote_timeout,
+            turn.limits.interval,
+        );
+        let (mut pair, commit) = machine::step(&rules, &turn.context, far, &seen);
+        pair.last = None;
+        if commit.is_none() {
+            self.remembered.far = Some(pair);
+            return;
+        }
+        let fresh = ground.zones().iter().enumerate().filter(|(ix, zone)| {
+            let own = self.live.binary_search_by_key(&(*ix as u32), |live| live.zone);
+            own.is_err() && self.is_new(ground, zone)
+        });
+        self.initialised_outside += fresh.count() as u32;
+        self.remembered.far = None;
+        self.remembered.evaluated =
+            ground.layers().iter().map(|layer| (layer.id.clone(), layer.generation)).collect();
+        if self.remembered.born.is_empty() {
+            self.remembered.born = self.remembered.evaluated.clone();
+        }
+    }
+
+    /// Whether a zone came with a later layer than the asset's first evaluation saw.
+    pub fn came_later(&self, ground: &Ground, zone: &ActiveZone) -> bool {
+        let layer = &ground.layers()[zone.layer].id;
+        let born = &self.remembered.born;
+        let seen = born.iter().find(|(id, _)| id == layer).map_or(0, |(_, generation)| *generation);
+        !born.is_empty() && zone.since > seen
+    }
+
+    /// Whether nothing is in doubt: no first evaluation and no vote is pending at `now`.
+    pub fn is_settled(&self, now: EventTime) -> bool {
+        self.remembered.far.is_none()
+            && self
+                .live
+                .iter()
+                .all(|l| l.pair.committed.is_some() && l.pair.votes_at(now).is_none())
+    }
+}
+
+impl Happening {
+    fn is_entry(&self) -> bool {
+        !matches!(&self.what, What::Crossed(commit, _) if !commit.side.is_inside())
+    }
+}
+
+/// One fix and all that is the same for every zone it touches.
+struct Turn<'a> {
+    decide: &'a Decide,
+    limits: Limits,
+    fix: Heard,
+    silence: Silence,
+    context: Context,
+}
+
+impl<'a> Turn<'a> {
+    fn new(decide: &'a Decide, limits: Limits, fix: Heard, remembered: &Remembered) -> Self {
+        Self {
+            decide,
+            limits,
+            fix,
+            silence: remembered.unheard.unwrap_or(Silence::none_at(fix.time)),
+            context: Context {
+                silence_limit: limits.silence,
+                infer_limit: decide.infer_limit.unwrap_or(limits.silence),
+                restarted_after: remembered.restarts.last().map(|restart| restart.after),
+            },
+        }
+    }
+
+    /// u.
+    fn clear_m(&self) -> f64 {
+        2.0 * self.fix.accuracy_m
+    }
+
+    fn seen(&self, zone: &ActiveZone, located: &Located) -> Seen {
+        Seen {
+            time: self.fix.time,
+            position: self.fix.position,
+            observation: zone.margins.observe(located, self.fix.accuracy_m),
+            distance_m: located.distance_m,
+            inside: located.inside,
+            clear_m: self.clear_m(),
+            silence: self.silence,
+        }
+    }
+
+    /// Steps one pair and what hangs on it.
+    fn step(
+        &self,
+        live: &mut Live,
+        zone: &ActiveZone,
+        located: &Located,
+        initialised_outside: &mut u32,
+        out: &mut Vec<Happening>,
+    ) {
+        let seen = self.seen(zone, located);
+        let rules = VoteRules::new(
+            zone.confirm,
+            zone.confirm_for,
+            self.decide.vote_timeout,
+            self.limits.interval,
+        );
+        let before = live.pair;
+        let (pair, commit) = machine::step(&rules, &self.context, before, &seen);
+        live.pair = pair;
+        live.dirty = true;
+        if let Some(commit) = commit {
+            if commit.first && !commit.side.is_inside() {
+                *initialised_outside += 1;
+            } else {
+                let ended = live.visit.take();
+                let what = What::Crossed(commit, ended);
+                out.push(Happening { zone: live.zone, what });
+            }
+        } else {
+            self.dwell(live, zone, &seen, out);
+        }
+        if zone.zone().rules.detect_pass {
+            let track = live.pass.get_or_insert_default();
+            let shape = &zone.zone().shape;
+            if let Some(what) = track.step(shape, &before, &live.pair, &self.context, &seen) {
+                out.push(Happening { zone: live.zone, what });
+            }
+        }
+    }
+
+    /// `fence_dwell`: by the first agreeing fix at or after the deadline, never while EXITING.
+    fn dwell(&self, live: &mut Live, zone: &ActiveZone, seen: &Seen, out: &mut Vec<Happening>) {
+        let (Some(dwell), Some(visit)) = (zone.zone().rules.dwell, &mut live.visit) else { return };
+        let agrees = seen.observation == Some(Side::Inside);
+        let at = visit.dwell_from + dwell;
+        if agrees && !visit.dwell_sent && seen.time >= at {
+            visit.dwell_sent = true;
+            let what = What::Dwelt { at, visit: visit.clone() };
+            out.push(Happening { zone: live.zone, what });
+        }
+    }
+}

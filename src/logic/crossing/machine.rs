@@ -1,0 +1,239 @@
+//! The pure step of the crossing machine: the table of DESIGN §4.
+//!
+//! | state | disagrees with committed | agrees | Unsure |
+//! |---|---|---|---|
+//! | OUTSIDE, INSIDE | first vote | stay | stay |
+//! | ENTERING, EXITING | one more vote; enough commit | all votes dropped | stay |
+//!
+//! Time is applied before the observation: a vote past its deadline is gone (PAIR-2). STALE is
+//! shown, not a state of a pair (PAIR-5): after a silence a disagreement is a first vote because
+//! the old ones ran out.
+//!
+//! Always holds: a commit is for the side that was not committed (INV-1); the state after is
+//! ready for the next crossing. Does not know: clocks, zones, what the event will say.
+
+use super::bracket::{self, Context};
+use super::observe::Side;
+use super::pair::{Change, LastSeen, Pair, Run, Seen, Silence, Votes};
+use crate::logic::event::Certainty;
+use crate::units::{EventTime, Position, Span};
+
+/// An unevaluated pair with nothing but Unsure fixes this long is outside (PAIR-6).
+pub const FIRST_EVALUATION_IDLE: Span = Span::from_secs(60);
+
+/// What a vote needs. From the zone's rules and the asset's interval.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct VoteRules {
+    /// Agreeing fixes needed, 1..=31.
+    pub confirm: u8,
+    /// Which must span this long.
+    pub confirm_for: Span,
+    /// How long a vote stands (PAIR-1).
+    pub window: Span,
+}
+
+impl VoteRules {
+    /// PAIR-1: max(4.5 s, 1.5 × max(confirm × interval, confirm_for)), or the fixed timeout.
+    pub fn new(confirm: u8, confirm_for: Span, fixed: Option<Span>, interval: Span) -> Self {
+        let needed = interval.times(i64::from(confirm)).max(confirm_for);
+        // 1.5 in integers: exact for every machine (INV-7).
+        let grown = Span::from_nanos(needed.nanos().saturating_add(needed.nanos() / 2));
+        let window = fixed.unwrap_or_else(|| grown.max(Span::from_millis(4500)));
+        Self { confirm, confirm_for, window }
+    }
+}
+
+/// A membership that has just been decided.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Commit {
+    /// The side from here on.
+    pub side: Side,
+    /// Whether this was the first evaluation (PAIR-6).
+    pub first: bool,
+    /// How many fixes voted for it; none where a first evaluation ended on Unsure fixes.
+    pub votes: u8,
+    /// The bracket's near end.
+    pub not_before: EventTime,
+    /// The bracket's far end, where it is known.
+    pub not_after: Option<EventTime>,
+    /// The boundary's passing, where a change of sign was seen.
+    pub change: Option<Change>,
+    /// How well the moment is known (BRK-1).
+    pub certainty: Certainty,
+    /// The longest silence in the bracket.
+    pub silence: Silence,
+}
+
+/// One ordered fix changes one pair.
+#[must_use]
+pub fn step(
+    rules: &VoteRules,
+    context: &Context,
+    mut pair: Pair,
+    seen: &Seen,
+) -> (Pair, Option<Commit>) {
+    expire(&mut pair, seen.time);
+    note_silence(&mut pair, seen);
+    note_bracket(&mut pair, seen);
+    let commit = match pair.committed {
+        Some(committed) => vote(rules, &mut pair, committed, seen),
+        None => first_evaluation(rules, &mut pair, seen),
+    };
+    let commit = commit.map(|side| settle(context, &mut pair, side, seen));
+    note_last(&mut pair, seen);
+    (pair, commit)
+}
+
+/// PAIR-2: a vote past its deadline resolves to the committed side.
+fn expire(pair: &mut Pair, now: EventTime) {
+    if let Some(votes) = pair.votes.filter(|votes| now > votes.deadline) {
+        pair.votes = None;
+        // The deadline, not the time it was noticed: a sweep changes nothing (PAIR-4).
+        pair.idle_since = votes.deadline;
+    }
+}
+
+fn note_silence(pair: &mut Pair, seen: &Seen) {
+    pair.silence = pair.silence.longer(seen.silence);
+    if let Some(votes) = &mut pair.votes {
+        votes.silence = votes.silence.longer(seen.silence);
+    }
+}
+
+/// Moves both ends of the bracket and the last change of sign.
+fn note_bracket(pair: &mut Pair, seen: &Seen) {
+    if pair.not_after.is_none() {
+        pair.change = change_of_sign(pair.last.as_ref(), seen).or(pair.change);
+    }
+    let clear = seen.clear_side();
+    let before = pair.run.filter(|run| Some(run.side) == clear);
+    pair.run = clear.map(|side| Run {
+        side,
+        len: before.map_or(1, |run| (run.len + 1).min(2)),
+        last: seen.time,
+    });
+    let outside_vote = seen.observation == Some(Side::Outside);
+    pair.away = match clear {
+        Some(Side::Outside) if outside_vote => (pair.away + 1).min(2),
+        _ => 0,
+    };
+    let Some(committed) = pair.committed else { return };
+    if seen.observation == Some(committed) {
+        pair.not_after = None;
+    }
+    match (clear, before) {
+        (Some(side), Some(_)) if side == committed => clear_of_boundary(pair, seen.time),
+        (Some(side), Some(before)) if side != committed && pair.not_after.is_none() => {
+            pair.not_after = Some(before.last);
+        }
+        _ => {}
+    }
+}
+
+/// Two successive fixes at least u inside the committed side: nothing before can matter.
+fn clear_of_boundary(pair: &mut Pair, now: EventTime) {
+    pair.not_before = now;
+    pair.silence = Silence::none_at(now);
+    pair.not_after = None;
+}
+
+/// d interpolated to zero between the last fix and this one, where its sign changed.
+fn change_of_sign(last: Option<&LastSeen>, seen: &Seen) -> Option<Change> {
+    let last = last.filter(|last| last.inside != seen.inside)?;
+    let (from, to) = (last.distance_m.abs(), seen.distance_m.abs());
+    let share = if from + to > 0.0 { from / (from + to) } else { 0.0 };
+    let step = Span::from_secs_f64((seen.time - last.time).secs_f64() * share);
+    let mix = |a: f64, b: f64| a + (b - a) * share;
+    let (a, b) = (last.position, seen.position);
+    // Across the antimeridian the short way round.
+    let east = (b.lon_deg() - a.lon_deg() + 540.0).rem_euclid(360.0) - 180.0;
+    let lon = (a.lon_deg() + east * share + 540.0).rem_euclid(360.0) - 180.0;
+    let position = Position::new(mix(a.lat_deg(), b.lat_deg()), lon)?;
+    Some(Change { at: last.time + step, position })
+}
+
+/// The table's two rows. Gives the side to commit.
+fn vote(rules: &VoteRules, pair: &mut Pair, committed: Side, seen: &Seen) -> Option<Side> {
+    match seen.observation? {
+        side if side == committed => {
+            pair.votes = None;
+            None
+        }
+        side => cast(rules, pair, side, seen),
+    }
+}
+
+/// PAIR-6: voted both ways, or outside after a minute of Unsure without a vote.
+fn first_evaluation(rules: &VoteRules, pair: &mut Pair, seen: &Seen) -> Option<Side> {
+    match seen.observation {
+        Some(side) => {
+            pair.votes = pair.votes.filter(|votes| votes.side == side);
+            cast(rules, pair, side, seen)
+        }
+        None if pair.votes.is_some() => None,
+        None => (seen.time - pair.idle_since >= FIRST_EVALUATION_IDLE).then_some(Side::Outside),
+    }
+}
+
+/// Casts one vote; gives its side when there are enough, spanning long enough.
+fn cast(rules: &VoteRules, pair: &mut Pair, side: Side, seen: &Seen) -> Option<Side> {
+    let votes = pair.votes.get_or_insert(Votes {
+        side,
+        count: 0,
+        first: seen.time,
+        deadline: seen.time + rules.window,
+        silence: Silence::none_at(seen.time),
+    });
+    votes.count = votes.count.saturating_add(1);
+    let enough = votes.count >= rules.confirm && seen.time - votes.first >= rules.confirm_for;
+    enough.then_some(side)
+}
+
+/// Commits `side`, says how it is known, and makes the pair ready for the next crossing.
+fn settle(context: &Context, pair: &mut Pair, side: Side, seen: &Seen) -> Commit {
+    assert!(pair.committed != Some(side), "a commit changes the membership (INV-1)");
+    let votes = pair.votes.take();
+    let first = pair.committed.is_none();
+    if first {
+        // Before any event: the first vote of the first evaluation, else the first fix seen.
+        if let Some(votes) = votes {
+            pair.not_before = votes.first;
+            pair.silence = votes.silence;
+        }
+    }
+    let commit = Commit {
+        side,
+        first,
+        votes: votes.map_or(0, |votes| votes.count),
+        not_before: pair.not_before,
+        not_after: pair.not_after,
+        change: pair.change,
+        certainty: bracket::certainty(context, pair.not_before, pair.silence),
+        silence: pair.silence,
+    };
+    pair.committed = Some(side);
+    pair.not_after = None;
+    pair.change = None;
+    match (pair.run, votes) {
+        (Some(run), _) if run.side == side && run.len >= 2 => clear_of_boundary(pair, seen.time),
+        // Not observed: its own near end says little, its first vote does.
+        (_, Some(votes)) if commit.certainty != Certainty::Observed => {
+            pair.not_before = votes.first;
+            pair.silence = votes.silence;
+        }
+        _ => {}
+    }
+    commit
+}
+
+fn note_last(pair: &mut Pair, seen: &Seen) {
+    pair.last = Some(LastSeen {
+        time: seen.time,
+        position: seen.position,
+        distance_m: seen.distance_m,
+        inside: seen.inside,
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! What is remembered of one (asset, zone), PAIR-3.
+//!
+//! Always holds: `not_before` never lies after the fix that last moved it; votes are for the side
+//! that is not committed, or for either while the first evaluation is pending.
+//! Does not know: which asset or zone it belongs to, or how its crossing will be called.
+
+use serde::{Deserialize, Serialize};
+
+use super::observe::{Observation, Side};
+use crate::units::{EventTime, Position, Span};
+
+/// The longest time nothing was heard, within some window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Silence {
+    /// The last time the asset was heard before it.
+    pub from: EventTime,
+    /// How long it lasted.
+    #[serde(with = "span_nanos")]
+    pub span: Span,
+}
+
+impl Silence {
+    /// No silence, at `time`.
+    pub const fn none_at(time: EventTime) -> Self {
+        Self { from: time, span: Span::ZERO }
+    }
+    /// The longer of two; the earlier where they are equal.
+    #[must_use]
+    pub fn longer(self, other: Self) -> Self {
+        if other.span > self.span { other } else { self }
+    }
+    /// When the asset was heard again.
+    pub fn to(self) -> EventTime {
+        self.from + self.span
+    }
+}
+
+/// Carries a [`Span`] through JSON as whole nanoseconds.
+pub(crate) mod span_nanos {
+    use super::Span;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(span: &Span, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_i64(span.nanos())
+    }
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Span, D::Error> {
+        i64::deserialize(d).map(Span::from_nanos)
+    }
+}
+
+/// A vote that is running.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Votes {
+    /// What they are for.
+    pub side: Side,
+    /// How many; saturates.
+    pub count: u8,
+    /// When the first was cast.
+    pub first: EventTime,
+    /// Fixed when the first is cast (PAIR-1): later fixes find the vote run out.
+    pub deadline: EventTime,
+    /// The longest silence since the first.
+    pub silence: Silence,
+}
+
+/// A change of sign of the distance: where and when the boundary was passed.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Change {
+    /// d interpolated to zero.
+    pub at: EventTime,
+    /// The place at that time.
+    pub position: Position,
+}
+
+/// The last measured fix as this zone saw it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LastSeen {
+    /// When.
+    pub time: EventTime,
+    /// Where.
+    pub position: Position,
+    /// Signed distance to the boundary in metres.
+    pub distance_m: f64,
+    /// The half-open test.
+    pub inside: bool,
+}
+
+/// Successive measured fixes that all lay at least u on one side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Run {
+    /// The side.
+    pub side: Side,
+    /// How many, at most 2: more says nothing.
+    pub len: u8,
+    /// The last one's time.
+    pub last: EventTime,
+}
+
+/// What is remembered of one (asset, zone).
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Pair {
+    /// The committed answer; `None` until the first evaluation has one (PAIR-6).
+    pub committed: Option<Side>,
+    /// A running vote.
+    pub votes: Option<Votes>,
+    /// The bracket's near end, its fallback included.
+    pub not_before: EventTime,
+    /// The longest silence since `not_before`.
+    pub silence: Silence,
+    /// The bracket's far end, where two clear fixes have shown it.
+    pub not_after: Option<EventTime>,
+    /// Clear fixes in a row.
+    pub run: Option<Run>,
+    /// Fixes in a row that were Outside and at least u outside, at most 2 (PAIR-5).
+    pub away: u8,
+    /// The last change of sign; frozen while `not_after` stands.
+    pub change: Option<Change>,
+    /// The last measured fix.
+    pub last: Option<LastSeen>,
+    /// While the first evaluation is pending: since when no vote has been running.
+    pub idle_since: EventTime,
+}
+
+/// One ordered, usable, measured fix as one zone sees it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Seen {
+    /// When.
+    pub time: EventTime,
+    /// Where.
+    pub position: Position,
+    /// OBS-1.
+    pub observation: Observation,
+    /// Signed distance to the boundary in metres.
+    pub distance_m: f64,
+    /// The half-open test.
+    pub inside: bool,
+    /// u: twice the accuracy, in metres.
+    pub clear_m: f64,
+    /// The longest silence since the measured fix before this one.
+    pub silence: Silence,
+}
+
+impl Seen {
+    /// The side on which this fix lies by at least u.
+    pub fn clear_side(&self) -> Option<Side> {
+        if self.inside && self.distance_m <= -self.clear_m {
+            Some(Side::Inside)
+        } else if !self.inside && self.distance_m >= self.clear_m {
+            Some(Side::Outside)
+        } else {
+            None
+        }
+    }
+}
+
+impl Pair {
+    /// A pair whose first evaluation begins with the fix at `first`.
+    pub const fn unevaluated(first: EventTime) -> Self {
+        Self {
+            committed: None,
+            votes: None,
+            not_before: first,
+            silence: Silence::none_at(first),
+            not_after: None,
+            run: None,
+            away: 0,
+            change: None,
+            last: None,
+            idle_since: first,
+        }
+    }
+
+    /// A pair that was not kept because it was clearly outside (PAIR-5): its `not_before` is the
+    /// last of the two fixes that showed it.
+    pub const fn away(last: LastSeen) -> Self {
+        let mut pair = Self::unevaluated(last.time);
+        pair.committed = Some(Side::Outside);
+        pair.run = Some(Run { side: Side::Outside, len: 2, last: last.time });
+        pair.away = 2;
+        pair.last = Some(last);
+        pair
+    }
+
+    /// Whether this pair may be forgotten: what [`Pair::away`] makes of the asset's last fix is
+    /// the same (PAIR-5).
+    pub fn is_away(&self) -> bool {
+        self.committed == Some(Side::Outside) && self.votes.is_none() && self.away >= 2
+    }
+
+    /// The running vote as somebody who looks at `now` sees it (PAIR-4).
+    pub fn votes_at(&self, now: EventTime) -> Option<Votes> {
+        self.votes.filter(|votes| now <= votes.deadline)
+    }
+}

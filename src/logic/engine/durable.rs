@@ -1,0 +1,98 @@
+//! What of the engine's state a store keeps, as rows, and back (STO-1).
+//!
+//! Always holds: rows taken together with the events of the same moment fold to the same
+//! memberships (INV-2); a pair that is clearly outside has no row (PAIR-5).
+//! Does not know: how rows are stored.
+
+use serde::{Deserialize, Serialize};
+
+use crate::logic::crossing::asset::{AssetCrossing, Live, Remembered, Visit};
+use crate::logic::crossing::ground::Ground;
+use crate::logic::crossing::observe::Side;
+use crate::logic::crossing::pair::Pair;
+use crate::logic::crossing::pass::PassTrack;
+use crate::logic::gnss::gate::Gate;
+use crate::logic::group::{AssetRow, Group, PairKey, PairRow};
+use crate::units::{AssetId, EventTime, ZoneKey};
+
+/// The `state` of a pair's row. Fields are only ever added (STO-6).
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredPair {
+    pub(super) pair: Pair,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) visit: Option<Visit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pass: Option<PassTrack>,
+    /// The rules under which its votes were cast: others drop them (LAY-1).
+    #[serde(default)]
+    pub(super) rules: String,
+}
+
+/// The `state` of an asset's row. Fields are only ever added (STO-6).
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredAsset {
+    pub(super) crossing: Remembered,
+    pub(super) gate: Gate,
+    /// The last event time of quality `gnss`, which sets the floor (TIME-1).
+    #[serde(default)]
+    pub(super) last_gnss: Option<EventTime>,
+}
+
+/// Appends the rows of all pairs of one asset that changed.
+pub(super) fn pair_rows(
+    ground: &Ground,
+    asset: &AssetId,
+    crossing: &mut AssetCrossing,
+    group: &mut Group,
+) {
+    let key = |zone: &ZoneKey| PairKey { asset: asset.clone(), zone: zone.clone() };
+    for zone in crossing.take_gone() {
+        match crossing.live_mut().iter_mut().find(|live| live.zone == zone) {
+            // Back since: its old row is replaced, or goes, below.
+            Some(live) => (live.stored, live.dirty) = (true, true),
+            None => group.pairs_gone.push(key(&ground.zone(zone).key)),
+        }
+    }
+    for live in crossing.live_mut().iter_mut().filter(|live| live.dirty) {
+        live.dirty = false;
+        let zone = ground.zone(live.zone);
+        let keep = !live.pair.is_away() || live.pass.as_ref().is_some_and(PassTrack::is_open);
+        if keep {
+            live.stored = true;
+            group.pairs.push(pair_row(key(&zone.key), &zone.rules, zone.shape(), live));
+        } else if std::mem::take(&mut live.stored) {
+            group.pairs_gone.push(key(&zone.key));
+        }
+    }
+}
+
+fn pair_row(key: PairKey, rules: &str, shape: String, live: &Live) -> PairRow {
+    let stored = StoredPair {
+        pair: live.pair,
+        visit: live.visit.clone(),
+        pass: live.pass,
+        rules: rules.to_owned(),
+    };
+    PairRow {
+        key,
+        shape,
+        inside: live.pair.committed.map(Side::is_inside),
+        visit: live.visit.as_ref().map(|visit| visit.id.clone()),
+        state: serde_json::to_string(&stored).expect("a pair is plain data"),
+    }
+}
+
+/// One asset's row.
+pub(super) fn asset_row(
+    asset: &AssetId,
+    step: u32,
+    watermark: Option<EventTime>,
+    stored: &StoredAsset,
+) -> AssetRow {
+    AssetRow {
+        asset: asset.clone(),
+        step,
+        watermark,
+        state: serde_json::to_string(stored).expect("an asset's state is plain data"),
+    }
+}

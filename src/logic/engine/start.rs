@@ -1,0 +1,213 @@
+//! From what a store gives back and the layers at hand to an engine that may hear its first fix
+//! (STO-4, LAY-1).
+//!
+//! Always holds: memberships survive for every zone whose shape is the same; a zone that is gone
+//! or moved away ends its visit in the same transaction that puts the layer in force.
+//! Does not know: where layers were read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::durable::{StoredAsset, StoredPair};
+use super::{Asset, Engine, emit};
+use crate::logic::crossing::asset::{AssetCrossing, Heard, Live, Visit};
+use crate::logic::crossing::ground::{Activation, ActiveZone, Ground};
+use crate::logic::crossing::observe::Side;
+use crate::logic::crossing::pair::{LastSeen, Pair, Silence};
+use crate::logic::event::{Body, GapCause, Kind};
+use crate::logic::group::{AssetRow, LayerRow, PairRow, Restored};
+use crate::logic::zones::Layer;
+use crate::units::{AssetId, EventTime, LayerId, ZoneId};
+
+/// What a store remembers of the layers, held against the layers at hand.
+pub(super) struct Plan {
+    /// To put in force.
+    pub(super) activations: Vec<Activation>,
+    /// Rows that changed: these layers are activated.
+    pub(super) changed: Vec<LayerRow>,
+    /// No longer at hand.
+    pub(super) gone: Vec<LayerId>,
+}
+
+/// LAY-1: a version touches exactly the zones whose shape changed.
+pub(super) fn plan(layers: &[Arc<Layer>], rows: &[LayerRow]) -> Plan {
+    let mut plan = Plan { activations: Vec::new(), changed: Vec::new(), gone: Vec::new() };
+    for layer in layers {
+        let row = rows.iter().find(|row| row.layer == layer.id);
+        let new = layer_row(layer, row);
+        plan.activations.push(Activation {
+            layer: Arc::clone(layer),
+            generation: new.generation,
+            since: new.zones.iter().map(|(_, _, since)| *since).collect(),
+        });
+        if row != Some(&new) {
+            plan.changed.push(new);
+        }
+    }
+    let at_hand = |id: &LayerId| layers.iter().any(|layer| layer.id == *id);
+    plan.gone = rows.iter().map(|r| r.layer.clone()).filter(|id| !at_hand(id)).collect();
+    plan
+}
+
+/// The row of a layer; its generation grows iff its version or any shape differs from `before`.
+fn layer_row(layer: &Layer, before: Option<&LayerRow>) -> LayerRow {
+    let known: HashMap<&ZoneId, (&str, u64)> = before
+        .iter()
+        .flat_map(|row| row.zones.iter())
+        .map(|(id, shape, since)| (id, (shape.as_str(), *since)))
+        .collect();
+    let shapes: Vec<String> = layer.zones.iter().map(|z| z.fingerprint.to_string()).collect();
+    let same = layer.zones.len() == known.len()
+        && layer
+            .zones
+            .iter()
+            .zip(&shapes)
+            .all(|(zone, shape)| known.get(&zone.id).is_some_and(|(old, _)| old == shape));
+    let generation = match before {
+        Some(row) if same && row.version == layer.version => row.generation,
+        Some(row) => row.generation + 1,
+        None => 1,
+    };
+    let since = |zone: &ZoneId, shape: &str| match known.get(zone) {
+        Some((old, since)) if *old == shape => *since,
+        _ => generation,
+    };
+    let zones = layer.zones.iter().zip(shapes).map(|(zone, shape)| {
+        let since = since(&zone.id, &shape);
+        (zone.id.clone(), shape, since)
+    });
+    LayerRow {
+        layer: layer.id.clone(),
+        version: layer.version,
+        generation,
+        zones: zones.collect(),
+    }
+}
+
+/// A stored state that cannot be read is our own broken invariant.
+fn read<T: serde::de::DeserializeOwned>(what: &str, state: &str) -> T {
+    serde_json::from_str(state).unwrap_or_else(|error| panic!("stored {what}: {error}: {state}"))
+}
+
+impl Engine {
+    /// Takes up every asset and pair that the store gave back.
+    pub(super) fn take_up(&mut self, restored: Restored, cause: GapCause) {
+        let mut pairs: HashMap<AssetId, Vec<PairRow>> = HashMap::new();
+        for row in restored.pairs {
+            pairs.entry(row.key.asset.clone()).or_default().push(row);
+        }
+        for row in restored.assets {
+            let own = pairs.remove(&row.asset).unwrap_or_default();
+            self.take_up_asset(row, own, cause);
+        }
+        assert!(pairs.is_empty(), "a pair's asset is stored with it (STO-1)");
+    }
+
+    fn take_up_asset(&mut self, row: AssetRow, pairs: Vec<PairRow>, cause: GapCause) {
+        let stored: StoredAsset = read("asset", &row.state);
+        let last = stored.crossing.last;
+        let mut live = Vec::new();
+        for pair in pairs {
+            live.extend(self.take_up_pair(pair, last.as_ref()));
+        }
+        let mut crossing = AssetCrossing::restored(stored.crossing, live);
+        crossing.restarted(cause);
+        let asset = Asset::restored(
+            &self.setup,
+            &self.ground,
+            row,
+            crossing,
+            stored.gate,
+            stored.last_gnss,
+        );
+        self.add_asset(asset);
+    }
+
+    /// LAY-1 for one pair: kept, redrawn, or retired.
+    fn take_up_pair(&mut self, row: PairRow, last: Option<&Heard>) -> Option<Live> {
+        let stored: StoredPair = read("pair", &row.state);
+        let found = self.ground.find(&row.key.zone.layer, &row.key.zone.zone);
+        let live = |zone: u32, pair: Pair, dirty: bool| Live {
+            zone,
+            pair,
+            visit: stored.visit.clone(),
+            pass: stored.pass,
+            dirty,
+            stored: true,
+        };
+        let Some(ix) = found else {
+            if let Some(visit) = &stored.visit {
+                let body = Body {
+                    asset: Some(row.key.asset.clone()),
+                    layer: Some(row.key.zone.layer.clone()),
+                    zone: Some(row.key.zone.zone.clone()),
+                    shape: Some(row.shape.clone()),
+                    ..Body::default()
+                };
+                self.retire(body, "zone_removed", last, visit);
+            }
+            self.group.pairs_gone.push(row.key);
+            return None;
+        };
+        let zone = self.ground.zone(ix);
+        if zone.shape() == row.shape {
+            let mut pair = stored.pair;
+            let changed = zone.rules != stored.rules;
+            if changed {
+                pair.votes = None;
+            }
+            return Some(live(ix, pair, changed));
+        }
+        if let Some(visit) = &stored.visit {
+            let body = emit::zone_body(&self.ground, &row.key.asset, zone);
+            if let Some(pair) = last.and_then(|last| redrawn_inside(zone, last)) {
+                self.redraw(body, last, visit);
+                return Some(live(ix, pair, true));
+            }
+            self.retire(body, "zone_redrawn", last, visit);
+        }
+        self.group.pairs_gone.push(row.key);
+        None
+    }
+
+    fn retire(&mut self, mut body: Body, cause: &str, last: Option<&Heard>, visit: &Visit) {
+        emit::retired(&mut body, cause, last, visit);
+        self.emit(Kind::FenceRetired, body);
+    }
+
+    fn redraw(&mut self, mut body: Body, last: Option<&Heard>, visit: &Visit) {
+        body.visit = Some(visit.id.clone());
+        body.entered = Some(visit.entered.clone());
+        body.confirmed_at = last.map(|last| last.time);
+        self.emit(Kind::FenceRedrawn, body);
+    }
+}
+
+/// The pair of a zone that was redrawn round an asset: inside as of its last fix, if that lies in
+/// the new shape as an inside vote would.
+fn redrawn_inside(zone: &ActiveZone, last: &Heard) -> Option<Pair> {
+    let located = zone.zone().shape.locate(last.position);
+    let inside = zone.margins.observe(&located, last.accuracy_m) == Some(Side::Inside);
+    inside.then(|| {
+        let mut pair = Pair::unevaluated(last.time);
+        pair.committed = Some(Side::Inside);
+        pair.silence = Silence::none_at(last.time);
+        pair.last = Some(LastSeen {
+            time: last.time,
+            position: last.position,
+            distance_m: located.distance_m,
+            inside: located.inside,
+        });
+        pair
+    })
+}
+
+/// `layer: version` of every layer in force.
+pub(super) fn versions(ground: &Ground) -> serde_json::Map<String, serde_json::Value> {
+    ground.layers().iter().map(|l| (l.id.to_string(), l.version.into())).collect()
+}
+
+/// The later of two times, where either may be unknown.
+pub(super) fn later(a: Option<EventTime>, b: Option<EventTime>) -> Option<EventTime> {
+    a.max(b)
+}
