@@ -1,0 +1,116 @@
+//! Which zones can be near a place: a packed tree of boxes in the order of a space-filling curve.
+//!
+//! Always holds: answers as the naive twin does (INV-6), in ascending order, each id once; a zone
+//! of any size costs one box, one over ±180° two. Does not know: shapes.
+
+use super::bounds::Bounds;
+use super::pack::{Pack, Rect};
+use super::path::PER_DEG;
+use crate::units::Position;
+
+/// An index of boxes, numbered in the order they were given.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Index {
+    /// Ids in the order of the bottom boxes.
+    ids: Box<[u32]>,
+    pack: Pack,
+}
+
+impl Index {
+    /// Builds the index.
+    pub fn build(boxes: impl Iterator<Item = Bounds>) -> Self {
+        let mut entries: Vec<(u64, u32, Rect)> = Vec::new();
+        for (id, bounds) in (0..).zip(boxes) {
+            entries.extend(rects(&bounds).map(|r| (curve_place(&r), id, r)));
+        }
+        entries.sort_unstable_by_key(|e| (e.0, e.1));
+        let ids = entries.iter().map(|e| e.1).collect();
+        Self { ids, pack: Pack::new(entries.into_iter().map(|e| e.2).collect()) }
+    }
+
+    /// Puts into `out` the ids of all boxes within `reach_m` of `p`, and perhaps a few more.
+    pub fn near(&self, p: Position, reach_m: f64, out: &mut Vec<u32>) {
+        self.touching(&Bounds::around(p, reach_m), out);
+    }
+
+    /// Puts into `out` the ids of all boxes that the box around the way from `a` to `b` touches.
+    pub fn along(&self, a: Position, b: Position, out: &mut Vec<u32>) {
+        self.touching(&Bounds::spanning(a, b), out);
+    }
+
+    fn touching(&self, bounds: &Bounds, out: &mut Vec<u32>) {
+        out.clear();
+        for rect in rects(bounds) {
+            self.pack.visit(&|r| r.touches(&rect), &mut |i| out.push(self.ids[i]));
+        }
+        out.sort_unstable();
+        out.dedup();
+    }
+}
+
+/// The box on the grid, rounded outwards; two where it reaches over ±180°, each closed there on
+/// both sides, so that -180 and 180 are one place.
+fn rects(b: &Bounds) -> impl Iterator<Item = Rect> + use<> {
+    let down = |deg: f64| (deg * PER_DEG).floor() as i32;
+    let up = |deg: f64| (deg * PER_DEG).ceil() as i32;
+    let (south, north) = (down(b.south), up(b.north));
+    let lon = |west: f64, east: f64| {
+        let (west, east) = (west.max(-180.0), east.min(180.0));
+        (west <= east).then(|| Rect { min: [down(west), south], max: [up(east), north] })
+    };
+    let turns = [0.0, 360.0, -360.0].map(|turn| lon(b.west + turn, b.east + turn));
+    turns.into_iter().flatten()
+}
+
+/// Where the middle of a box lies on the Z-order curve: neighbours on it are mostly neighbours.
+fn curve_place(r: &Rect) -> u64 {
+    let middle = |i: usize| (i64::midpoint(i64::from(r.min[i]), i64::from(r.max[i]))) as i32;
+    let spread = |v: i32| {
+        let mut x = u64::from(v.cast_unsigned() ^ 0x8000_0000);
+        for (shift, mask) in [
+            (16, 0x0000_ffff_0000_ffff),
+            (8, 0x00ff_00ff_00ff_00ff),
+            (4, 0x0f0f_0f0f_0f0f_0f0f),
+            (2, 0x3333_3333_3333_3333),
+            (1, 0x5555_5555_5555_5555),
+        ] {
+            x = (x | (x << shift)) & mask;
+        }
+        x
+    };
+    spread(middle(0)) | (spread(middle(1)) << 1)
+}
+
+/// What [`Index`] must answer, by asking every box in turn. For tests and small sets.
+#[derive(Clone, Debug, Default)]
+pub struct NaiveIndex(Vec<Bounds>);
+
+impl NaiveIndex {
+    /// Keeps the boxes.
+    pub fn build(boxes: impl Iterator<Item = Bounds>) -> Self {
+        Self(boxes.collect())
+    }
+
+    /// As [`Index::near`].
+    pub fn near(&self, p: Position, reach_m: f64, out: &mut Vec<u32>) {
+        self.touching(&Bounds::around(p, reach_m), out);
+    }
+
+    /// As [`Index::along`].
+    pub fn along(&self, a: Position, b: Position, out: &mut Vec<u32>) {
+        self.touching(&Bounds::spanning(a, b), out);
+    }
+
+    fn touching(&self, bounds: &Bounds, out: &mut Vec<u32>) {
+        out.clear();
+        let hits = (0..).zip(&self.0).filter(|(_, b)| on_grid(b).touches(&on_grid(bounds)));
+        out.extend(hits.map(|(id, _)| id));
+    }
+}
+
+/// The box as the index keeps it: rounded outwards to the grid.
+fn on_grid(b: &Bounds) -> Bounds {
+    let down = |deg: f64| (deg * PER_DEG).floor() / PER_DEG;
+    let up = |deg: f64| (deg * PER_DEG).ceil() / PER_DEG;
+    Bounds { south: down(b.south), north: up(b.north), west: down(b.west), east: up(b.east) }
+}
