@@ -189,6 +189,8 @@ pub struct SetAside {
     pub path: std::path::PathBuf,
     /// Why.
     pub why: SetAsideWhy,
+    /// The same in words, for the log.
+    pub detail: String,
     /// Its waiting events that could still be counted; `None` where not even that worked.
     pub waiting: Option<u64>,
     /// The oldest store set aside before, where it was deleted to make room.
