@@ -6,5 +6,6 @@ pub mod crossing;
 pub mod event;
 pub mod geometry;
 pub mod gnss;
+pub mod group;
 pub mod order;
 pub mod zones;
