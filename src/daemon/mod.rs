@@ -1,1 +1,179 @@
-//! Not built yet.
+//! Wiring only: the pipeline thread that owns engine and store, start order, reload, shutdown.
+//!
+//! Always holds: one thread owns the engine and the store, so crash reasoning is one loop long;
+//! nothing is evaluated before what was believed is loaded (STO-4); a reload applies a new config
+//! whole or keeps the old one.
+//! Does not know: how anything is decided, stored, read or sent.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use tracing::{info, warn};
+
+use crate::edge::{clock, control, systemd};
+use crate::logic::config::Config;
+
+mod desk;
+mod error;
+mod pipeline;
+mod prepare;
+mod report;
+mod sources;
+mod uplink;
+
+pub use error::DaemonError;
+use pipeline::{Ended, Pipeline};
+pub use prepare::{Prepared, prepare, read_layers, replay_setup, software};
+
+/// Inputs that may wait for the pipeline: four seconds of a 25 Hz receiver's reads.
+const CHANNEL_INPUTS: usize = 1024;
+
+/// Requests that may wait for the pipeline: more than all control connections together.
+const CHANNEL_REQUESTS: usize = 64;
+
+/// SIGTERM to exit at the most; the issue asks for 4 s and `flush_on_stop` takes 3 s of them.
+const STOP_MAX: Duration = Duration::from_millis(3800);
+
+/// Reads the config again; an error is what to say of it.
+pub type Reread = Box<dyn Fn() -> Result<Config, String>>;
+
+/// Runs until SIGTERM or SIGINT; SIGHUP reads the config again through `reread`.
+pub fn run(config: Config, reread: &Reread) -> Result<(), DaemonError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(DaemonError::Runtime)?;
+    let mut config = config;
+    let mut prepared = prepare(&config)?;
+    loop {
+        match runtime.block_on(one_life(&runtime, config, prepared, reread))? {
+            Next::Stop => return Ok(()),
+            Next::Again(new, ready) => (config, prepared) = (*new, *ready),
+        }
+    }
+}
+
+/// What follows when a pipeline has ended.
+enum Next {
+    Stop,
+    Again(Box<Config>, Box<Prepared>),
+}
+
+/// The signals that a daemon lives by.
+struct Signals {
+    term: Signal,
+    int: Signal,
+    hup: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, DaemonError> {
+        let on = |kind| signal(kind).map_err(DaemonError::Runtime);
+        Ok(Self {
+            term: on(SignalKind::terminate())?,
+            int: on(SignalKind::interrupt())?,
+            hup: on(SignalKind::hangup())?,
+        })
+    }
+}
+
+/// From a checked config to the end of its pipeline.
+async fn one_life(
+    runtime: &tokio::runtime::Runtime,
+    config: Config,
+    prepared: Prepared,
+    reread: &Reread,
+) -> Result<Next, DaemonError> {
+    let mut signals = Signals::listen()?;
+    let (requests, asked) = mpsc::channel(CHANNEL_REQUESTS);
+    let (events, inputs) = mpsc::channel(CHANNEL_INPUTS);
+    let lost_chunks = Arc::new(AtomicUsize::new(0));
+    // STO-4: open → check → migrate → layers → memberships, then READY, then sources.
+    let pipeline =
+        Pipeline::start(&config, prepared, requests.clone(), asked, inputs, &lost_chunks)?;
+    let listener = control::bind(
+        std::path::Path::new(&config.control.socket),
+        Some(&config.control.group),
+    )
+    .map_err(DaemonError::Control)?;
+    let rights = desk::rights(&config);
+    let server = tokio::spawn(desk::serve(listener, rights, requests.clone()));
+    let handle = runtime.handle().clone();
+    let (over, mut ended) = oneshot::channel();
+    let thread = std::thread::Builder::new()
+        .name("pipeline".into())
+        .spawn(move || {
+            let _ = over.send(pipeline.run(&handle));
+        })
+        .map_err(DaemonError::Runtime)?;
+    let ready = systemd::ready("running");
+    if let Err(error) = ready {
+        warn!("systemd was not told that we are ready: {error}");
+    }
+    let readers = sources::spawn(&config, &events, &lost_chunks);
+    drop(events);
+    let next = wait(&mut signals, &mut ended, reread).await;
+    server.abort();
+    readers.iter().for_each(tokio::task::JoinHandle::abort);
+    let next = next?;
+    if matches!(next, Next::Stop) {
+        let _ = systemd::stopping();
+    }
+    if requests.send(desk::Request::Stop).await.is_ok() {
+        match tokio::time::timeout(STOP_MAX, ended).await {
+            Ok(Ok(Ended::Clean)) => info!("stopped"),
+            Ok(Ok(Ended::Failed(error))) => return Err(*error),
+            Ok(Err(_)) => return Err(DaemonError::Pipeline),
+            Err(_) => warn!("stopped while the store was busy: what it had not committed is gone"),
+        }
+    }
+    drop(thread);
+    let _ = std::fs::remove_file(&config.control.socket);
+    Ok(next)
+}
+
+/// Waits for a reason to end this life. A bad config or layer at SIGHUP is none.
+async fn wait(
+    signals: &mut Signals,
+    ended: &mut oneshot::Receiver<Ended>,
+    reread: &Reread,
+) -> Result<Next, DaemonError> {
+    loop {
+        tokio::select! {
+            _ = signals.term.recv() => return Ok(Next::Stop),
+            _ = signals.int.recv() => return Ok(Next::Stop),
+            end = &mut *ended => return Err(match end {
+                Ok(Ended::Failed(error)) => *error,
+                _ => DaemonError::Pipeline,
+            }),
+            _ = signals.hup.recv() => {
+                let _ = systemd::reloading();
+                let new = reread().and_then(|config| {
+                    prepare(&config).map(|ready| (config, ready)).map_err(|e| e.to_string())
+                });
+                match new {
+                    Ok((config, ready)) => {
+                        info!("reload: the new config is in force");
+                        return Ok(Next::Again(Box::new(config), Box::new(ready)));
+                    }
+                    Err(why) => {
+                        warn!("reload refused, the old config stays: {why}");
+                        let _ = systemd::ready("reload refused, the old config stays; see the log");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where the daemon's clocks are read, for those that may not.
+fn birth() -> Result<crate::logic::engine::Birth, DaemonError> {
+    Ok(crate::logic::engine::Birth {
+        boot: clock::boot_now(),
+        boot_id: clock::boot_id().map_err(DaemonError::Runtime)?,
+        wall: clock::wall_now(),
+    })
+}

@@ -7,5 +7,7 @@ pub mod event;
 pub mod geometry;
 pub mod gnss;
 pub mod group;
+pub mod hash;
+pub mod health;
 pub mod order;
 pub mod zones;

@@ -159,6 +159,13 @@ impl AssetCrossing {
         &mut self.live
     }
 
+    /// The visit of a pair that has just become inside.
+    pub fn open_visit(&mut self, zone: u32, visit: Visit) {
+        let place = self.live.binary_search_by_key(&zone, |live| live.zone);
+        let place = place.expect("a pair that was just committed is kept");
+        self.live[place].visit = Some(visit);
+    }
+
     /// Notes that the daemon has started again since this asset was last heard.
     pub fn restarted(&mut self, cause: GapCause) {
         let Some(after) = self.remembered.last_seen else { return };
@@ -291,10 +298,11 @@ impl AssetCrossing {
             let Err(place) = self.live.binary_search_by_key(&ix, |live| live.zone) else {
                 continue;
             };
-            if zone.zone().rules.detect_pass && !self.is_new(ground, zone) {
-                if let Some(pair) = self.pair_of_absent(ground, zone, ix) {
-                    self.live.insert(place, Live::new(ix, pair));
-                }
+            if !zone.zone().rules.detect_pass || self.is_new(ground, zone) {
+                continue;
+            }
+            if let Some(pair) = self.pair_of_absent(ground, zone, ix) {
+                self.live.insert(place, Live::new(ix, pair));
             }
         }
         self.along = along;
@@ -452,7 +460,7 @@ impl<'a> Turn<'a> {
                 out.push(Happening { zone: live.zone, what });
             }
         } else {
-            self.dwell(live, zone, &seen, out);
+            dwell(live, zone, &seen, out);
         }
         if zone.zone().rules.detect_pass {
             let track = live.pass.get_or_insert_default();
@@ -462,16 +470,15 @@ impl<'a> Turn<'a> {
             }
         }
     }
+}
 
-    /// `fence_dwell`: by the first agreeing fix at or after the deadline, never while EXITING.
-    fn dwell(&self, live: &mut Live, zone: &ActiveZone, seen: &Seen, out: &mut Vec<Happening>) {
-        let (Some(dwell), Some(visit)) = (zone.zone().rules.dwell, &mut live.visit) else { return };
-        let agrees = seen.observation == Some(Side::Inside);
-        let at = visit.dwell_from + dwell;
-        if agrees && !visit.dwell_sent && seen.time >= at {
-            visit.dwell_sent = true;
-            let what = What::Dwelt { at, visit: visit.clone() };
-            out.push(Happening { zone: live.zone, what });
-        }
+/// `fence_dwell`: by the first agreeing fix at or after the deadline, never while EXITING.
+fn dwell(live: &mut Live, zone: &ActiveZone, seen: &Seen, out: &mut Vec<Happening>) {
+    let (Some(dwell), Some(visit)) = (zone.zone().rules.dwell, &mut live.visit) else { return };
+    let agrees = seen.observation == Some(Side::Inside);
+    let at = visit.dwell_from + dwell;
+    if agrees && !visit.dwell_sent && seen.time >= at {
+        visit.dwell_sent = true;
+        out.push(Happening { zone: live.zone, what: What::Dwelt { at, visit: visit.clone() } });
     }
 }

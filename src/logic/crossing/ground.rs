@@ -197,5 +197,5 @@ fn rules_hash(own: &impl std::fmt::Debug, decide: &Decide) -> String {
             decide.infer_limit
         )
     );
-    crate::logic::zones::short_hash(text.as_bytes())
+    format!("{:016x}", crate::logic::hash::short(text.as_bytes()))
 }

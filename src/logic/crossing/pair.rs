@@ -40,6 +40,7 @@ pub(crate) mod span_nanos {
     use super::Span;
     use serde::{Deserialize, Deserializer, Serializer};
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub(crate) fn serialize<S: Serializer>(span: &Span, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_i64(span.nanos())
     }

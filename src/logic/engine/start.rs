@@ -9,15 +9,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::durable::{StoredAsset, StoredPair};
-use super::{Asset, Engine, emit};
+use super::{Asset, Birth, Engine, emit};
 use crate::logic::crossing::asset::{AssetCrossing, Heard, Live, Visit};
 use crate::logic::crossing::ground::{Activation, ActiveZone, Ground};
 use crate::logic::crossing::observe::Side;
 use crate::logic::crossing::pair::{LastSeen, Pair, Silence};
-use crate::logic::event::{Body, GapCause, Kind};
-use crate::logic::group::{AssetRow, LayerRow, PairRow, Restored};
+use crate::logic::event::{Body, GapCause, Kind, Start};
+use crate::logic::group::{AssetRow, LastRun, LayerRow, PairRow, Restored};
 use crate::logic::zones::Layer;
-use crate::units::{AssetId, EventTime, LayerId, ZoneId};
+use crate::units::{AssetId, LayerId, Span, ZoneId};
 
 /// What a store remembers of the layers, held against the layers at hand.
 pub(super) struct Plan {
@@ -112,14 +112,7 @@ impl Engine {
         }
         let mut crossing = AssetCrossing::restored(stored.crossing, live);
         crossing.restarted(cause);
-        let asset = Asset::restored(
-            &self.setup,
-            &self.ground,
-            row,
-            crossing,
-            stored.gate,
-            stored.last_gnss,
-        );
+        let asset = Asset::restored(&self.ground, row, crossing, stored.gate, stored.last_gnss);
         self.add_asset(asset);
     }
 
@@ -202,12 +195,25 @@ fn redrawn_inside(zone: &ActiveZone, last: &Heard) -> Option<Pair> {
     })
 }
 
-/// `layer: version` of every layer in force.
-pub(super) fn versions(ground: &Ground) -> serde_json::Map<String, serde_json::Value> {
-    ground.layers().iter().map(|l| (l.id.to_string(), l.version.into())).collect()
-}
-
-/// The later of two times, where either may be unknown.
-pub(super) fn later(a: Option<EventTime>, b: Option<EventTime>) -> Option<EventTime> {
-    a.max(b)
+/// The last run and this start, as `gateway_started` and `status` tell it.
+pub(super) fn story(last: Option<&LastRun>, birth: &Birth, ground: &Ground) -> Start {
+    let versions = ground.layers().iter().map(|l| (l.id.to_string(), l.version.into()));
+    let layers = versions.collect();
+    let Some(last) = last else {
+        return Start { cause: "first".to_owned(), down_s: None, same_boot: false, layers };
+    };
+    let same_boot = last.boot_id == birth.boot_id;
+    let down = if same_boot {
+        birth.boot - last.last_commit_boot
+    } else {
+        // Only a hint: either reading may be wrong.
+        birth.wall - last.last_commit_wall
+    };
+    let cause = match (last.clean, same_boot) {
+        (true, _) => "clean",
+        (false, true) => "crash",
+        (false, false) => "power",
+    };
+    let down_s = (down >= Span::ZERO).then(|| (down.secs_f64() * 10.0).round() / 10.0);
+    Start { cause: cause.to_owned(), down_s, same_boot, layers }
 }

@@ -82,6 +82,8 @@ pub enum Reject {
     Repeat,
     /// A less accurate fix of an instant already taken (ORD-3).
     SameInstant,
+    /// One asset more than a gateway follows.
+    TooManyAssets,
     /// From a source that is not the asset's voting one (ORD-4).
     Standby,
 }

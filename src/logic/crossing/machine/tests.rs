@@ -74,9 +74,9 @@ impl Line {
     }
     /// Plays fixes; gives `(second, inside)` of every commit.
     fn play(&mut self, fixes: &[(f64, f64)]) -> Vec<(f64, bool)> {
-        let commits = fixes.iter().filter_map(|&(t, d)| {
-            self.fix(t, d).map(|commit| (t, commit.side.is_inside()))
-        });
+        let commits = fixes
+            .iter()
+            .filter_map(|&(t, d)| self.fix(t, d).map(|commit| (t, commit.side.is_inside())));
         commits.collect()
     }
 }
@@ -150,7 +150,7 @@ fn pair_6_first_evaluation() {
 fn bracket_of_a_plain_entry() {
     let mut line = Line::outside();
     let fixes = [(0.0, 30.0), (1.0, 20.0), (2.0, 5.0), (3.0, -5.0), (4.0, -15.0), (5.0, -25.0)];
-    let commit = fixes.iter().filter_map(|&(t, d)| line.fix(t, d)).next().unwrap();
+    let commit = fixes.iter().find_map(|&(t, d)| line.fix(t, d)).unwrap();
     assert_eq!(seconds(commit.not_before), 1.0, "the last of two clearly outside");
     assert_eq!(commit.not_after.map(seconds), Some(4.0), "the first of two clearly inside");
     assert_eq!(commit.change.map(|c| seconds(c.at)), Some(2.5));
@@ -164,10 +164,10 @@ fn bracket_of_a_plain_entry() {
 fn bracket_falls_back_on_the_event_before() {
     let mut line = Line::outside();
     let entry = [(0.0, 30.0), (1.0, 30.0), (2.0, -1.0), (3.0, -1.0), (4.0, -1.0)];
-    let entry = entry.iter().filter_map(|&(t, d)| line.fix(t, d)).next().unwrap();
+    let entry = entry.iter().find_map(|&(t, d)| line.fix(t, d)).unwrap();
     assert_eq!(entry.not_after, None, "never clearly inside");
     let exit = [(5.0, 17.0), (6.0, 17.0), (7.0, 17.0)];
-    let exit = exit.iter().filter_map(|&(t, d)| line.fix(t, d)).next().unwrap();
+    let exit = exit.iter().find_map(|&(t, d)| line.fix(t, d)).unwrap();
     assert_eq!(exit.not_before, entry.not_before);
     assert_eq!(exit.not_after.map(seconds), Some(5.0));
 }
@@ -182,7 +182,7 @@ fn brk_1_certainty() {
             line.context.restarted_after = Some(at(0.0));
         }
         let fixes = [(gap, -50.0), (gap + 1.0, -50.0), (gap + 2.0, -50.0)];
-        fixes.iter().filter_map(|&(t, d)| line.fix(t, d)).next().unwrap().certainty
+        fixes.iter().find_map(|&(t, d)| line.fix(t, d)).unwrap().certainty
     };
     assert_eq!(cross(300.0, false), Certainty::Observed);
     assert_eq!(cross(301.0, false), Certainty::Uncertain);

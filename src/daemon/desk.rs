@@ -1,0 +1,87 @@
+//! What others may ask of the pipeline thread, and the control API that asks it.
+//!
+//! Always holds: an answer comes from the thread that owns engine and store, so every reader sees
+//! only committed events. Does not know: how an answer is made.
+
+use tokio::net::UnixListener;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::edge::control::{self, Ask, EventsQuery, Response, Rights};
+use crate::logic::config::Config;
+use crate::logic::event::{Event, Lane};
+use crate::logic::group::Batch;
+use crate::logic::health::Status;
+use crate::logic::uplink::UplinkState;
+
+/// An answer that may fail, in words.
+pub(super) type Answer<T> = oneshot::Sender<Result<T, String>>;
+
+/// One thing that is asked of the pipeline.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// Read a batch.
+    ReadBatch { lane: Lane, max_events: u32, max_bytes: u64, answer: Answer<Batch> },
+    /// Forget what was acknowledged.
+    Acknowledge { lane: Lane, up_to: u64, answer: Answer<()> },
+    /// Set one event aside.
+    DeadLetter { lane: Lane, seq: u64, why: String, answer: Answer<()> },
+    /// How delivery does, for status.
+    Uplink(Box<UplinkState>),
+    /// Delivery has done its last.
+    UplinkDone,
+    /// Everything `status` shows.
+    Status(oneshot::Sender<Box<Status>>),
+    /// Events.
+    Events(EventsQuery, Answer<Vec<Event>>),
+    /// Commit, try delivery once more, end.
+    Stop,
+}
+
+/// Who may do what.
+pub(super) fn rights(config: &Config) -> Rights {
+    control::rights(&config.control.group, &config.control.admin_group)
+}
+
+/// Serves the control API until it is aborted.
+pub(super) async fn serve(listener: UnixListener, rights: Rights, desk: mpsc::Sender<Request>) {
+    control::serve(listener, move |request| {
+        let desk = desk.clone();
+        let asked = control::route(&request, &rights);
+        async move {
+            match asked {
+                Ok(ask) => answer(ask, &desk).await,
+                Err(refusal) => refusal,
+            }
+        }
+    })
+    .await;
+}
+
+async fn answer(ask: Ask, desk: &mpsc::Sender<Request>) -> Response {
+    let busy = || Response::error(503, "the daemon is stopping");
+    match ask {
+        Ask::Status => {
+            let (answer, told) = oneshot::channel();
+            if desk.send(Request::Status(answer)).await.is_err() {
+                return busy();
+            }
+            let Ok(status) = told.await else { return busy() };
+            let value = serde_json::to_value(&*status).expect("a status is plain data");
+            Response::json(200, &value)
+        }
+        Ask::Events(query) => {
+            let (answer, told) = oneshot::channel();
+            if desk.send(Request::Events(query, answer)).await.is_err() {
+                return busy();
+            }
+            match told.await {
+                Ok(Ok(events)) => {
+                    let value = serde_json::to_value(&events).expect("events are plain data");
+                    Response::json(200, &value)
+                }
+                Ok(Err(why)) => Response::error(500, &why),
+                Err(_) => busy(),
+            }
+        }
+    }
+}

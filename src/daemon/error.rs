@@ -1,0 +1,69 @@
+//! Why the daemon does not run.
+
+use std::path::PathBuf;
+
+use crate::edge::control::ControlError;
+use crate::edge::files::FileError;
+use crate::edge::http::HttpError;
+use crate::logic::config::ConfigFault;
+use crate::store::StoreError;
+
+/// Every way a start or a run can fail. The cli turns each into an exit code.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The config asks for what this release does not do, or what cannot work.
+    #[error("{}", join(.0))]
+    Config(Vec<ConfigFault>),
+    /// `[gateway] id_file` holds no id.
+    #[error("[gateway] id_file: {path}: {why}")]
+    Identity {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file that is needed.
+    #[error("{0}")]
+    File(#[from] FileError),
+    /// No file answers a pattern of `[zones] files`.
+    #[error("[zones] files: `{0}` matches no file; put a layer there, or correct the pattern")]
+    NoLayers(String),
+    /// A layer that fails its checks, every fault on a line of its own.
+    #[error("{}: refused\n{}", path.display(), faults.join("\n"))]
+    Layer {
+        /// The file.
+        path: PathBuf,
+        /// All of them.
+        faults: Vec<String>,
+    },
+    /// Two files of one layer.
+    #[error("layer `{layer}` is in {} and in {}: give each layer one file", .first.display(), .second.display())]
+    TwoFiles {
+        /// The layer.
+        layer: String,
+        /// One file.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
+    /// `[uplink]` cannot work.
+    #[error("[uplink] {0}")]
+    Uplink(#[from] HttpError),
+    /// The store.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// The control socket.
+    #[error("[control] socket: {0}")]
+    Control(ControlError),
+    /// The operating system refused a thread, a timer or a signal.
+    #[error("the system refused: {0}")]
+    Runtime(std::io::Error),
+    /// The pipeline thread is gone.
+    #[error("the pipeline ended by itself: this is a bug of geofenced")]
+    Pipeline,
+}
+
+fn join(faults: &[ConfigFault]) -> String {
+    let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,386 @@
+//! The one ordinary thread that owns engine and store.
+//!
+//! Always holds: what was decided is committed within a second, or kept until the disk takes it;
+//! nobody is told of an event that is not durable; the watchdog is fed from this loop and from
+//! nowhere else. Does not know: how anything is decided or read.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc as std_mpsc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tracing::{error, info, warn};
+
+use super::desk::Request;
+use super::error::DaemonError;
+use super::prepare::{Prepared, software};
+use super::report::Report;
+use super::uplink::Courier;
+use crate::edge::source::{Happened, SourceEvent};
+use crate::edge::{clock, systemd};
+use crate::logic::config::Config;
+use crate::logic::engine::{Engine, Input, Step};
+use crate::logic::event::Lane;
+use crate::logic::group::Group;
+use crate::logic::uplink::UplinkInput;
+use crate::store::{EventQuery, OpenOptions, Store, StoreError};
+use crate::units::{BootTime, Span};
+
+/// The store's file in `[gateway] state_dir`.
+pub(super) const STORE_FILE: &str = "geofenced.db";
+
+/// A commit that failed for want of space or of a writable disk is tried again this often.
+const RETRY_COMMIT: Span = Span::from_secs(5);
+
+/// Inputs taken between two looks at the clock: a flood must not starve the commit.
+const INPUTS_A_TURN: usize = 256;
+
+/// Events kept in memory while the disk takes none. Beyond it the daemon stops rather than lose
+/// what it cannot name; a later issue drops by seq (STO-5).
+const UNCOMMITTED_MAX: usize = 100_000;
+
+/// How a pipeline ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// Asked to, everything committed.
+    Clean,
+    /// It cannot go on.
+    Failed(Box<DaemonError>),
+}
+
+/// What the thread owns.
+pub(super) struct Pipeline {
+    engine: Engine,
+    store: Store,
+    /// Decided, not yet durable.
+    group: Group,
+    inputs: mpsc::Receiver<SourceEvent>,
+    requests: mpsc::Receiver<Request>,
+    courier: Option<Courier>,
+    news: Option<std_mpsc::Sender<UplinkInput>>,
+    report: Report,
+    lost_chunks: Arc<AtomicUsize>,
+    flush_on_stop: Span,
+    watchdog: Option<Duration>,
+    pinged: BootTime,
+    /// Set while commits fail.
+    retry_at: Option<BootTime>,
+}
+
+/// Why the loop woke.
+enum Woken {
+    Input(SourceEvent),
+    Request(Request),
+    Deadline,
+}
+
+impl Pipeline {
+    /// STO-4 up to memberships; the caller says READY and starts the sources.
+    pub(super) fn start(
+        config: &Config,
+        prepared: Prepared,
+        desk: mpsc::Sender<Request>,
+        requests: mpsc::Receiver<Request>,
+        inputs: mpsc::Receiver<SourceEvent>,
+        lost_chunks: &Arc<AtomicUsize>,
+    ) -> Result<Self, DaemonError> {
+        let birth = super::birth()?;
+        let path = Path::new(&config.gateway.state_dir).join(STORE_FILE);
+        let options = OpenOptions {
+            gateway: prepared.gateway.clone(),
+            software: software(),
+            boot_id: birth.boot_id.clone(),
+            now_boot: birth.boot,
+            now_wall: birth.wall,
+            stream_seed: clock::random_bytes().map_err(DaemonError::Runtime)?,
+            max_bytes: config.spool.max_bytes,
+            max_age: config.spool.max_age,
+            clock: clock::boot_now,
+        };
+        let (store, restored) = Store::start(&path, &options)?;
+        if let Some(aside) = &restored.set_aside {
+            warn!("store set aside as {}: {}", aside.path.display(), aside.detail);
+        }
+        let engine = Engine::start(prepared.setup, &prepared.layers, restored, &birth);
+        let started = engine.started();
+        let down = started.down_s.map_or(String::new(), |s| format!(", down {s} s"));
+        info!("{} {}: start: {}{down}", prepared.gateway, software(), started.cause);
+        let (news, told) = std_mpsc::channel();
+        let courier = prepared.http.map(|http| {
+            let stream = store.stream().clone();
+            Courier::new(prepared.uplink, http, prepared.format, stream, desk, told)
+        });
+        Ok(Self {
+            report: Report::new(config, &prepared.gateway, birth.boot, &path),
+            news: courier.is_some().then_some(news),
+            courier,
+            engine,
+            store,
+            group: Group::default(),
+            inputs,
+            requests,
+            lost_chunks: Arc::clone(lost_chunks),
+            flush_on_stop: config.uplink.flush_on_stop,
+            watchdog: systemd::watchdog_interval(),
+            pinged: birth.boot,
+            retry_at: None,
+        })
+    }
+
+    /// Runs until it is asked to stop or cannot go on.
+    pub(super) fn run(mut self, handle: &Handle) -> Ended {
+        match self.live(handle) {
+            Ok(()) => self.leave(),
+            Err(error) => Ended::Failed(Box::new(error)),
+        }
+    }
+
+    fn live(&mut self, handle: &Handle) -> Result<(), DaemonError> {
+        // What the start itself decided.
+        let step = self.engine.step(Input::System { wall: None });
+        self.take(step);
+        self.commit(clock::boot_now())?;
+        if let Some(courier) = self.courier.take() {
+            let waiting = self.store.counts()?.events.waiting;
+            self.tell(UplinkInput::Start { waiting });
+            std::thread::Builder::new()
+                .name("uplink".into())
+                .spawn(move || courier.run())
+                .map_err(DaemonError::Runtime)?;
+        }
+        loop {
+            let now = clock::boot_now();
+            self.feed_watchdog(now);
+            match self.next(handle, now) {
+                Woken::Input(input) => self.input(input),
+                Woken::Request(Request::Stop) => return Ok(()),
+                Woken::Request(request) => self.answer(request),
+                Woken::Deadline => {}
+            }
+            for _ in 0..INPUTS_A_TURN {
+                let Ok(input) = self.inputs.try_recv() else { break };
+                self.input(input);
+            }
+            // Inputs first, deadlines after: ORD-1.
+            let now = clock::boot_now();
+            let wall = clock::wall_synchronised().then(clock::wall_now);
+            let step = self.engine.step(Input::System { wall });
+            self.take(step);
+            let step = self.engine.step(Input::Wake { now });
+            self.take(step);
+            self.commit_if_due(now)?;
+        }
+    }
+
+    /// Waits for an input, a request or the next deadline.
+    fn next(&mut self, handle: &Handle, now: BootTime) -> Woken {
+        let deadlines = [
+            self.engine.next_deadline(),
+            self.commit_due(),
+            self.watchdog.map(|interval| self.pinged + Span::from(interval / 3)),
+        ];
+        let deadline = deadlines.into_iter().flatten().min();
+        let (inputs, requests) = (&mut self.inputs, &mut self.requests);
+        handle.block_on(async {
+            let sleep = async {
+                match deadline {
+                    // A due deadline still lets waiting inputs go first.
+                    Some(deadline) => tokio::time::sleep((deadline - now).to_std()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                Some(request) = requests.recv() => Woken::Request(request),
+                Some(input) = inputs.recv() => Woken::Input(input),
+                () = sleep => Woken::Deadline,
+            }
+        })
+    }
+
+    fn input(&mut self, input: SourceEvent) {
+        let SourceEvent { source, at, what } = input;
+        self.report.source(source, at, &what);
+        let step = match what {
+            Happened::Bytes(bytes) => self.engine.step(Input::Bytes { source, at, bytes: &bytes }),
+            Happened::End | Happened::Down { .. } => self.engine.step(Input::End { source, at }),
+            Happened::Up => return,
+        };
+        self.take(step);
+    }
+
+    fn take(&mut self, step: Step) {
+        self.group.events.extend(step.events);
+    }
+
+    fn commit_due(&self) -> Option<BootTime> {
+        match (self.engine.commit_deadline(), self.group.is_empty()) {
+            (None, true) if !self.store.ack_pending() => None,
+            (due, _) => self.retry_at.or(due).or(Some(self.report.committed + Span::from_secs(1))),
+        }
+    }
+
+    fn commit_if_due(&mut self, now: BootTime) -> Result<(), DaemonError> {
+        match self.commit_due() {
+            Some(due) if due <= now => self.commit(now),
+            _ => Ok(()),
+        }
+    }
+
+    /// One transaction for everything decided since the last (STO-1).
+    fn commit(&mut self, now: BootTime) -> Result<(), DaemonError> {
+        let wall = clock::wall_now();
+        self.engine.take_rows(&mut self.group, now);
+        for event in &mut self.group.events {
+            event.body.recorded_at.get_or_insert(wall);
+        }
+        match self.store.commit(&self.group, now, wall) {
+            Ok(committed) => {
+                if self.retry_at.take().is_some() {
+                    info!("store: works again");
+                    self.report.store_error = None;
+                }
+                self.report.committed = now;
+                let group = std::mem::take(&mut self.group);
+                self.announce(&group)?;
+                if committed.dropped > 0 {
+                    self.report_losses()?;
+                }
+                Ok(())
+            }
+            Err(failure) if failure.may_recover() && self.group.events.len() < UNCOMMITTED_MAX => {
+                if self.retry_at.is_none() {
+                    error!("store: {failure}; decided on in memory");
+                }
+                self.report.store_error = Some(failure.to_string());
+                self.retry_at = Some(now + RETRY_COMMIT);
+                Ok(())
+            }
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Tells the delivery thread what has become durable.
+    fn announce(&mut self, group: &Group) -> Result<(), DaemonError> {
+        if group.events.is_empty() {
+            return Ok(());
+        }
+        let counts = self.store.counts()?;
+        for (lane, waiting) in
+            [(Lane::Events, counts.events.waiting), (Lane::Telemetry, counts.telemetry.waiting)]
+        {
+            let mut of_lane = group.events.iter().filter(|event| event.kind.lane() == lane);
+            if of_lane.clone().next().is_some() {
+                let membership_changes = of_lane.any(|event| event.body.inside.is_some());
+                self.tell(UplinkInput::Committed { lane, membership_changes, waiting });
+            }
+        }
+        self.report.last_event = group.events.last().cloned();
+        Ok(())
+    }
+
+    /// DEL-1: what will never be delivered is said, with exact ranges.
+    fn report_losses(&mut self) -> Result<(), DaemonError> {
+        let losses = self.store.pending_loss()?;
+        if !losses.is_empty() {
+            let (step, reported) = self.engine.lost(&losses);
+            self.take(step);
+            self.group.losses_reported.extend(reported);
+        }
+        Ok(())
+    }
+
+    fn tell(&self, input: UplinkInput) {
+        if let Some(news) = &self.news {
+            // A courier that is gone has said so in the log by ending the process.
+            let _ = news.send(input);
+        }
+    }
+
+    fn answer(&mut self, request: Request) {
+        let words = |error: StoreError| error.to_string();
+        match request {
+            Request::ReadBatch { lane, max_events, max_bytes, answer } => {
+                let read = self.store.batch(lane, None, max_events as usize, max_bytes);
+                let _ = answer.send(read.map_err(words));
+            }
+            Request::Acknowledge { lane, up_to, answer } => {
+                let done = self.store.acknowledge(lane, up_to);
+                let _ = answer.send(done.map(|_| ()).map_err(words));
+            }
+            Request::DeadLetter { lane, seq, why, answer } => {
+                let done = self.store.dead_letter(lane, seq, &why).map(|_| ()).map_err(words);
+                let done = done.and_then(|()| self.report_losses().map_err(|e| e.to_string()));
+                let _ = answer.send(done);
+            }
+            Request::Uplink(state) => self.report.uplink = *state,
+            Request::UplinkDone | Request::Stop => {}
+            Request::Status(answer) => {
+                let now = clock::boot_now();
+                let lost_chunks = self.lost_chunks.load(Ordering::Relaxed) as u64;
+                let status = self.report.status(now, &self.engine, &self.store, lost_chunks);
+                let _ = answer.send(Box::new(status));
+            }
+            Request::Events(query, answer) => {
+                let query = EventQuery {
+                    max: query.n as usize,
+                    after: query.after,
+                    since: query.since,
+                    zone: query.zone,
+                };
+                let found = self.store.events(Lane::Events, &query);
+                let _ = answer.send(found.map(|found| found.events).map_err(words));
+            }
+        }
+    }
+
+    /// Progress of this loop, and nothing else, feeds the watchdog.
+    fn feed_watchdog(&mut self, now: BootTime) {
+        let Some(interval) = self.watchdog else { return };
+        if now - self.pinged >= Span::from(interval / 3) {
+            self.pinged = now;
+            let line = self.report.line(now, &self.engine);
+            if systemd::ping().and_then(|()| systemd::status(&line)).is_err() {
+                warn!("systemd does not hear our watchdog");
+                self.watchdog = None;
+            }
+        }
+    }
+
+    /// Commits, gives delivery one last try, says goodbye to the store.
+    fn leave(mut self) -> Ended {
+        let now = clock::boot_now();
+        while let Ok(input) = self.inputs.try_recv() {
+            self.input(input);
+        }
+        if let Err(error) = self.commit(now) {
+            return Ended::Failed(Box::new(error));
+        }
+        let deadline = clock::boot_now() + self.flush_on_stop;
+        if self.news.is_some() {
+            self.tell(UplinkInput::Stop { deadline });
+            self.serve_last(deadline);
+        }
+        match self.store.close_clean(clock::boot_now(), clock::wall_now()) {
+            Ok(()) => Ended::Clean,
+            Err(error) => Ended::Failed(Box::new(error.into())),
+        }
+    }
+
+    /// Answers the delivery thread until it is done or its time is up.
+    fn serve_last(&mut self, deadline: BootTime) {
+        while let Ok(request) = self.requests.try_recv() {
+            self.answer(request);
+        }
+        while clock::boot_now() < deadline {
+            let Some(request) = self.requests.blocking_recv() else { return };
+            if matches!(request, Request::UplinkDone) {
+                return;
+            }
+            self.answer(request);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The Status snapshot: gathers what engine, store, sources and delivery say of themselves.
+
+use std::path::Path;
+
+use tracing::{info, warn};
+
+use crate::edge::clock;
+use crate::edge::source::Happened;
+use crate::logic::config::{Config, Input, UplinkKind};
+use crate::logic::engine::Engine;
+use crate::logic::event::Event;
+use crate::logic::health::{
+    EventsStatus, Problem, SourceStatus, Status, StoreStatus, UplinkStatus,
+};
+use crate::logic::uplink::UplinkState;
+use crate::store::Store;
+use crate::units::{BootTime, GatewayId, Span, WallTime};
+
+/// One source as this thread knows it.
+#[derive(Debug)]
+struct Known {
+    status: SourceStatus,
+    heard: Option<BootTime>,
+    silence_after: Span,
+}
+
+/// What is kept for the next status.
+#[derive(Debug)]
+pub(super) struct Report {
+    gateway: String,
+    started: BootTime,
+    sources: Vec<Known>,
+    store_path: String,
+    uplink_kind: &'static str,
+    uplink_target: String,
+    /// How delivery does.
+    pub(super) uplink: UplinkState,
+    /// When something was last committed.
+    pub(super) committed: BootTime,
+    /// Why commits fail, while they do.
+    pub(super) store_error: Option<String>,
+    /// The newest committed event of this run.
+    pub(super) last_event: Option<Event>,
+}
+
+impl Report {
+    pub(super) fn new(
+        config: &Config,
+        gateway: &GatewayId,
+        started: BootTime,
+        store: &Path,
+    ) -> Self {
+        let sources = config.sources.iter().map(|source| Known {
+            status: SourceStatus {
+                name: source.name.to_string(),
+                kind: source.input.kind().name().to_owned(),
+                path: match &source.input {
+                    Input::Serial { path, .. } | Input::Jsonl { path } | Input::File { path } => {
+                        path.clone()
+                    }
+                    Input::Gpsd { address, .. }
+                    | Input::Tcp { address }
+                    | Input::Udp { address } => address.to_string(),
+                },
+                ..SourceStatus::default()
+            },
+            heard: None,
+            silence_after: source.silence_after,
+        });
+        Self {
+            gateway: gateway.to_string(),
+            started,
+            sources: sources.collect(),
+            store_path: store.display().to_string(),
+            uplink_kind: config.uplink.kind.name(),
+            uplink_target: match config.uplink.kind {
+                UplinkKind::None => String::new(),
+                _ => config.uplink.url.clone().unwrap_or_default(),
+            },
+            uplink: UplinkState::default(),
+            committed: started,
+            store_error: None,
+            last_event: None,
+        }
+    }
+
+    /// Notes what happened at a source; a change of state is one log line.
+    pub(super) fn source(&mut self, source: usize, at: BootTime, what: &Happened) {
+        let own = &mut self.sources[source];
+        let name = &own.status.name;
+        match what {
+            Happened::Bytes(_) => own.heard = Some(at),
+            Happened::Up => {
+                info!("source {name}: open");
+                (own.status.up, own.status.why) = (true, None);
+            }
+            Happened::Down { why } => {
+                warn!("source {name}: {why}");
+                (own.status.up, own.status.why) = (false, Some(why.clone()));
+            }
+            Happened::End => {
+                info!("source {name}: ended");
+                (own.status.up, own.status.why) = (false, Some("its input has ended".into()));
+            }
+        }
+    }
+
+    /// One line for a human, as `systemctl status` shows it.
+    pub(super) fn line(&self, now: BootTime, engine: &Engine) -> String {
+        let assets = engine.asset_status(now);
+        let inside: usize = assets.iter().map(|asset| asset.inside.len()).sum();
+        let heard = assets.iter().filter_map(|asset| asset.heard_s_ago).reduce(f64::min);
+        let fix = heard.map_or("no fix yet".to_owned(), |s| format!("last fix {s:.0} s ago"));
+        let waiting = self.uplink.waiting_events;
+        format!("inside {inside} zones, {fix}, {waiting} events waiting")
+    }
+
+    /// Everything.
+    pub(super) fn status(
+        &self,
+        now: BootTime,
+        engine: &Engine,
+        store: &Store,
+        lost_chunks: u64,
+    ) -> Status {
+        let started = engine.started();
+        let mut counters = engine.counters().clone();
+        counters.chunks_lost = lost_chunks;
+        let mut status = Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            gateway: self.gateway.clone(),
+            up_s: (now - self.started).secs_f64(),
+            boot_s: Span::from_nanos(now.nanos()).secs_f64(),
+            start_cause: started.cause.clone(),
+            down_s: started.down_s,
+            sources: self.source_status(now, engine),
+            assets: engine.asset_status(now),
+            layers: engine.layer_status(),
+            counters,
+            uplink: self.uplink_status(now),
+            memory_bytes: clock::memory_bytes(),
+            ..Status::default()
+        };
+        self.add_store(&mut status, store);
+        self.add_problems(&mut status, now);
+        status.settle();
+        status
+    }
+
+    fn source_status(&self, now: BootTime, engine: &Engine) -> Vec<SourceStatus> {
+        let each = self.sources.iter().enumerate().map(|(ix, own)| SourceStatus {
+            heard_s_ago: own.heard.map(|at| (now - at).secs_f64()),
+            sentences: engine.sentences(ix),
+            ..own.status.clone()
+        });
+        each.collect()
+    }
+
+    fn uplink_status(&self, now: BootTime) -> UplinkStatus {
+        UplinkStatus {
+            kind: self.uplink_kind.to_owned(),
+            target: self.uplink_target.clone(),
+            ok_s_ago: self.uplink.last_ok.map(|at| (now - at).secs_f64()),
+            next_try_s: self.uplink.next_try.map(|at| (at - now).secs_f64().max(0.0)),
+            error: self.uplink.trouble.as_ref().map(|trouble| trouble.text.clone()),
+        }
+    }
+
+    fn add_store(&self, status: &mut Status, store: &Store) {
+        let counts = match store.counts() {
+            Ok(counts) => counts,
+            Err(error) => {
+                status.store.error = Some(error.to_string());
+                return;
+            }
+        };
+        let since = |wall: WallTime| (clock::wall_now() - wall).secs_f64().max(0.0);
+        let last = self.last_event.clone();
+        status.events = EventsStatus {
+            decided: counts.events.last_seq,
+            waiting: counts.events.waiting,
+            oldest_s: counts.events.oldest_recorded.map(since),
+            lost: counts.events.lost,
+            dead_lettered: counts.events.dead_lettered,
+            last_acknowledged: last.as_ref().is_some_and(|e| e.seq <= counts.events.acked_seq),
+            last: last.map(Box::new),
+        };
+        status.store = StoreStatus {
+            path: self.store_path.clone(),
+            stream: store.stream().to_string(),
+            spool_bytes: counts.events.waiting_bytes + counts.telemetry.waiting_bytes,
+            spool_max_bytes: counts.max_bytes,
+            commits: counts.meters.commits,
+            written_bytes: counts.meters.bytes_written,
+            fsyncs: counts.meters.fsyncs,
+            slowest_commit_s: counts.meters.slowest_commit.secs_f64(),
+            error: self.store_error.clone(),
+        };
+    }
+
+    /// Worst first; each ends with what to do.
+    fn add_problems(&self, status: &mut Status, now: BootTime) {
+        let mut problem = |what: String, attempt: &str| {
+            status.problems.push(Problem { what, attempt: attempt.to_owned() });
+        };
+        if let Some(error) = &self.store_error {
+            problem(format!("store: {error}"), "df -h; mount | grep -w ro");
+        }
+        for own in &self.sources {
+            let name = &own.status.name;
+            if let Some(why) = &own.status.why {
+                problem(format!("source {name}: {why}"), "ls -l /dev/serial/by-id");
+            } else if !own.status.up {
+                problem(format!("source {name} is not open yet"), "wait, or see the log");
+            } else if own.heard.is_none_or(|at| now - at > own.silence_after) {
+                let why = format!("source {name} is open but silent");
+                problem(why, "check the receiver's power and the baud rate");
+            }
+        }
+        let no_fix = status.assets.iter().all(|asset| asset.heard_s_ago.is_none());
+        if no_fix && self.sources.iter().any(|own| own.heard.is_some()) {
+            let why = "no usable fix since the start".to_owned();
+            problem(why, "check the antenna; see `rejected` for the reasons");
+        }
+        if let Some(trouble) = &self.uplink.trouble {
+            problem(format!("uplink: {}", trouble.text), "check the address and the network");
+        }
+    }
+}

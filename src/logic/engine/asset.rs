@@ -1,0 +1,107 @@
+//! One asset in the pipeline: its clock, its fixes waiting in order, its gate, its crossings.
+//!
+//! Always holds: step number and watermark never go back (INV-3). Does not know: sources.
+
+use super::Setup;
+use super::durable::{self, StoredAsset};
+use super::intake::Carried;
+use super::reconcile::Reconcile;
+use crate::logic::crossing::asset::AssetCrossing;
+use crate::logic::crossing::ground::Ground;
+use crate::logic::gnss::Fix;
+use crate::logic::gnss::gate::Gate;
+use crate::logic::gnss::trust::{AssetClock, Trust};
+use crate::logic::group::{AssetRow, Group};
+use crate::logic::order::Heap;
+use crate::units::{AssetId, BootTime, EventTime, Position};
+
+/// What one source says of one asset.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) source: usize,
+    pub(super) trust: Trust<Carried>,
+}
+
+/// One asset.
+#[derive(Debug)]
+pub(super) struct Asset {
+    pub(super) id: AssetId,
+    pub(super) clock: AssetClock,
+    pub(super) lines: Vec<Line>,
+    pub(super) heap: Heap<Carried>,
+    pub(super) gate: Gate,
+    pub(super) crossing: AssetCrossing,
+    pub(super) reconcile: Option<Reconcile>,
+    /// The last usable measured fix and when it arrived.
+    pub(super) last: Option<(Fix, BootTime)>,
+    pub(super) last_gnss: Option<EventTime>,
+    /// Where it was when it was last made durable.
+    pub(super) saved: Option<Position>,
+    pub(super) dirty: bool,
+    /// The deadline that the engine has been asked to keep.
+    pub(super) alarm: Option<BootTime>,
+}
+
+impl Asset {
+    /// An asset that was never heard before.
+    pub(super) fn new(id: AssetId, setup: &Setup, ground: &Ground) -> Self {
+        let crossing = AssetCrossing::default();
+        Self {
+            id,
+            clock: AssetClock::default(),
+            lines: Vec::new(),
+            heap: Heap::new(None),
+            gate: Gate::default(),
+            reconcile: setup.announce.then(|| Reconcile::new(ground, &crossing)),
+            crossing,
+            last: None,
+            last_gnss: None,
+            saved: None,
+            dirty: false,
+            alarm: None,
+        }
+    }
+
+    /// An asset as the store gave it back: it begins the next step, because no checkpoint says
+    /// that the last one goes on (ORD-1).
+    pub(super) fn restored(
+        ground: &Ground,
+        row: AssetRow,
+        crossing: AssetCrossing,
+        gate: Gate,
+        last_gnss: Option<EventTime>,
+    ) -> Self {
+        let watermark = row.watermark.map(|time| (row.step, time));
+        Self {
+            id: row.asset,
+            clock: AssetClock::restored(row.step + 1, last_gnss),
+            lines: Vec::new(),
+            heap: Heap::new(watermark),
+            gate,
+            reconcile: Some(Reconcile::new(ground, &crossing)),
+            saved: crossing.remembered.last.map(|last| last.position),
+            crossing,
+            last: None,
+            last_gnss,
+            dirty: true,
+            alarm: None,
+        }
+    }
+
+    /// Adds the rows that changed.
+    pub(super) fn rows(&mut self, ground: &Ground, group: &mut Group) {
+        if !std::mem::take(&mut self.dirty) {
+            return;
+        }
+        durable::pair_rows(ground, &self.id, &mut self.crossing, group);
+        let stored = StoredAsset {
+            crossing: self.crossing.remembered.clone(),
+            gate: self.gate.clone(),
+            last_gnss: self.last_gnss,
+        };
+        // The step in use, not the watermark's: a restart must begin one that was never used.
+        let watermark = self.heap.watermark().map(|(_, time)| time);
+        group.assets.push(durable::asset_row(&self.id, self.clock.step(), watermark, &stored));
+        self.saved = self.crossing.remembered.last.map(|last| last.position);
+    }
+}

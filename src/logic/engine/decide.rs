@@ -1,0 +1,173 @@
+//! From an ordered fix to numbered events.
+//!
+//! Always holds: a fix is decided once, in order; whatever it changes is in the rows that the next
+//! commit takes together with its events (STO-1). Does not know: bytes, clocks of receivers.
+
+use super::alarms::Due;
+use super::emit::{self, Scene};
+use super::heartbeat::MOVED_M;
+use super::intake::Carried;
+use super::{Engine, FixReport};
+use crate::logic::crossing::asset::{Happening, Heard, Limits, What};
+use crate::logic::event::{Body, Kind, TimeQuality};
+use crate::logic::geometry;
+use crate::logic::gnss::gate::{GateRules, Verdict};
+use crate::logic::gnss::{Fix, Reject};
+use crate::logic::order::Released;
+use crate::units::{BootTime, EventTime, Span};
+
+impl Engine {
+    /// Fires one deadline at its own time.
+    pub(super) fn fire(&mut self, due: Due, deadline: BootTime) {
+        match due {
+            Due::Source(source) => self.source_quiet(source, deadline),
+            Due::Asset(asset) => {
+                self.assets[asset].alarm = None;
+                self.release(asset, deadline);
+            }
+        }
+    }
+
+    /// Decides every fix of an asset that is due at `now`, and asks for its next deadline.
+    pub(super) fn release(&mut self, asset: usize, now: BootTime) {
+        while let Some(released) = self.assets[asset].heap.release(now) {
+            self.decide(asset, &released);
+        }
+        let own = &mut self.assets[asset];
+        if let Some(deadline) = own.heap.next_deadline() {
+            if own.alarm.is_none_or(|alarm| deadline < alarm) {
+                own.alarm = Some(deadline);
+                self.alarms.set(deadline, Due::Asset(asset));
+            }
+        }
+    }
+
+    fn decide(&mut self, asset: usize, released: &Released<Carried>) {
+        let carried = released.payload();
+        let fix = carried.at_time(released.time(), carried.time_quality);
+        let rules = self.gate_rules(carried.source);
+        let own = &mut self.assets[asset];
+        own.dirty = true;
+        self.heartbeat.fix();
+        let verdict = own.gate.judge(&rules, &fix, carried.source as u16, released.step());
+        let reason = match verdict {
+            Verdict::Usable => None,
+            Verdict::Sustains => {
+                own.crossing.heard(fix.time, None);
+                None
+            }
+            Verdict::Rejected(reason) => Some(reason),
+        };
+        self.report(asset, &fix, reason);
+        if verdict == Verdict::Usable {
+            let powered_from = (!carried.trusted)
+                .then(|| fix.time - Span::from_nanos(released.at().nanos()));
+            self.usable(asset, &fix, released.at(), powered_from, &rules);
+        }
+    }
+
+    fn gate_rules(&self, source: usize) -> GateRules {
+        let decide = &self.setup.decide;
+        GateRules {
+            max_accuracy_m: decide.max_accuracy_m,
+            max_speed_mps: decide.max_speed_mps,
+            stale_after: decide.stale_after,
+            interval: self.setup.sources[source].interval,
+        }
+    }
+
+    /// Counts a fix, and reports it where the setup asks.
+    pub(super) fn report(&mut self, asset: usize, fix: &Fix, reason: Option<Reject>) {
+        match reason {
+            None => self.counters.fixes += 1,
+            Some(reason) => self.counters.reject(reason),
+        }
+        if self.setup.report_fixes {
+            let asset = self.assets[asset].id.clone();
+            self.step.fixes.push(FixReport { asset, fix: *fix, reason });
+        }
+    }
+
+    /// One usable measured fix of the voting source.
+    fn usable(
+        &mut self,
+        asset: usize,
+        fix: &Fix,
+        at: BootTime,
+        powered_from: Option<EventTime>,
+        rules: &GateRules,
+    ) {
+        let own = &mut self.assets[asset];
+        if let Some(reconcile) = &mut own.reconcile {
+            reconcile.fix(fix.time, own.crossing.remembered.last_seen);
+        }
+        own.crossing.heard(fix.time, powered_from);
+        own.last = Some((*fix, at));
+        if fix.time_quality == TimeQuality::Gnss {
+            own.last_gnss = Some(fix.time);
+        }
+        let moved = |from| geometry::distance_m(from, fix.position) >= MOVED_M;
+        self.heartbeat.moved |= own.saved.is_none_or(moved);
+        let limits =
+            Limits { interval: own.gate.interval(rules), silence: own.gate.silence_limit(rules) };
+        let heard =
+            Heard { time: fix.time, position: fix.position, accuracy_m: fix.accuracy_m };
+        let mut happenings = std::mem::take(&mut self.happenings);
+        own.crossing.fix(&self.ground, &self.setup.decide, limits, heard, &mut happenings);
+        for happening in happenings.drain(..) {
+            self.happened(asset, fix, limits.silence, &happening);
+        }
+        self.happenings = happenings;
+        self.reconcile(asset, fix.time);
+    }
+
+    /// One event.
+    fn happened(&mut self, asset: usize, fix: &Fix, silence_limit: Span, happening: &Happening) {
+        let own = &mut self.assets[asset];
+        let scene = Scene {
+            ground: &self.ground,
+            asset: &own.id,
+            fix,
+            silence_limit,
+            restarts: &own.crossing.remembered.restarts,
+            detail: self.setup.detail,
+        };
+        let (kind, mut body) = emit::describe(&scene, happening);
+        if let (What::Crossed(commit, _), Some(reconcile)) = (&happening.what, &mut own.reconcile) {
+            reconcile.crossed(commit.first, commit.certainty);
+        }
+        if kind == Kind::FenceInitialised {
+            let zone = self.ground.zone(happening.zone);
+            let later = own.crossing.came_later(&self.ground, zone);
+            body.cause = Some(if later { "layer" } else { "first_seen" }.to_owned());
+        }
+        if body.inside != Some(true) {
+            self.emit(kind, body);
+            return;
+        }
+        // A visit is named by the event that opens it, which says so itself.
+        let id = crate::logic::event::Event::id_of(&self.numbers.stream, self.numbers.next_event);
+        let visit = emit::open_visit(&id, &body);
+        body.visit = Some(id);
+        self.emit(kind, body);
+        self.assets[asset].crossing.open_visit(happening.zone, visit);
+    }
+
+    /// Sends `asset_reconciled` once nothing is in doubt.
+    fn reconcile(&mut self, asset: usize, now: EventTime) {
+        let own = &mut self.assets[asset];
+        let Some(reconcile) = &own.reconcile else { return };
+        let decide = &self.setup.decide;
+        let done = reconcile.done(&own.crossing, decide.confirm, decide.confirm_for, now);
+        if let Some(reconciled) = done {
+            own.reconcile = None;
+            let body = Body {
+                asset: Some(own.id.clone()),
+                confirmed_at: Some(now),
+                reconciled: Some(reconciled),
+                ..Body::default()
+            };
+            self.emit(Kind::AssetReconciled, body);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! From a source's bytes or records to fixes that wait in order.
+//!
+//! Always holds: whatever cannot be used is counted by reason; a source knows nothing of another.
+//! Does not know: zones.
+
+use super::alarms::Due;
+use super::asset::Line;
+use super::{Engine, Setup};
+use crate::logic::event::TimeQuality;
+use crate::logic::gnss::epoch::{Assembler, Epoch, UNKNOWN_ACCURACY_M};
+use crate::logic::gnss::line::{Checksum, Framer};
+use crate::logic::gnss::record::Record;
+use crate::logic::gnss::trust::{Mode, ReceiverTime, Stamp, Timed, Trust};
+use crate::logic::gnss::{Fix, FixQuality, Reject};
+use crate::logic::order::{Entry, Pushed};
+use crate::units::{AssetId, BootTime, EventTime, Position, SourceId, Span};
+
+/// Where a source's time comes from and how its bytes travel (TIME-3, TIME-4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trusting {
+    /// A serial line: cannot delay.
+    Serial,
+    /// Anything that can delay.
+    Network,
+    /// A recorded or accelerated feed: event time is arrival time.
+    Fixes,
+}
+
+/// One input as the engine needs to know it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SourceSetup {
+    /// Its name.
+    pub id: SourceId,
+    /// Whose fixes these are, where a record does not say.
+    pub asset: AssetId,
+    /// Whether a checksum is required.
+    pub checksum: Checksum,
+    /// The declared reporting interval (FIX-4).
+    pub interval: Span,
+    /// How long a fix waits for earlier ones (ORD-1).
+    pub window: Span,
+    /// How its time is trusted.
+    pub trusting: Trusting,
+}
+
+/// A fix that waits for its time, or for its turn.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Carried {
+    pub(super) source: usize,
+    pub(super) trusted: bool,
+    pub(super) time_quality: TimeQuality,
+    position: Position,
+    accuracy_m: f64,
+    quality: FixQuality,
+    speed_mps: Option<f32>,
+    heading_deg: Option<f32>,
+    altitude_m: Option<f32>,
+}
+
+impl Carried {
+    /// The fix, now that it has a time.
+    pub(super) fn at_time(&self, time: EventTime, time_quality: TimeQuality) -> Fix {
+        Fix {
+            time,
+            time_quality,
+            position: self.position,
+            accuracy_m: self.accuracy_m,
+            quality: self.quality,
+            speed_mps: self.speed_mps,
+            heading_deg: self.heading_deg,
+            altitude_m: self.altitude_m,
+        }
+    }
+}
+
+/// One source's half-read input.
+#[derive(Debug)]
+pub(super) struct Source {
+    framer: Framer,
+    assembler: Assembler,
+    alarm: Option<BootTime>,
+    pub(super) sentences: u64,
+}
+
+impl Source {
+    pub(super) fn new(source: &SourceSetup, setup: &Setup) -> Self {
+        Self {
+            framer: Framer::new(source.checksum),
+            assembler: Assembler::new(setup.decide.range_error_m),
+            alarm: None,
+            sentences: 0,
+        }
+    }
+}
+
+impl Engine {
+    /// Bytes of NMEA.
+    pub(super) fn bytes(&mut self, source: usize, at: BootTime, mut bytes: &[u8]) {
+        // A trusted feed may stall anywhere: only its own times end an epoch there, so that the
+        // same recording gives the same fixes however fast it comes.
+        let trusted = self.setup.sources[source].trusting == Trusting::Fixes;
+        let stamp = if trusted { BootTime::from_nanos(0) } else { at };
+        loop {
+            let own = &mut self.sources[source];
+            let pushed = match own.framer.feed(&mut bytes) {
+                None => break,
+                Some(Ok(sentence)) => {
+                    own.sentences += 1;
+                    self.counters.sentences += 1;
+                    own.assembler.push(&sentence, stamp)
+                }
+                Some(Err(reason)) => Err(reason),
+            };
+            match pushed {
+                Ok(Some(epoch)) => self.epoch(source, at, &epoch),
+                Ok(None) => {}
+                Err(reason) => self.counters.reject(reason),
+            }
+        }
+        if trusted {
+            return;
+        }
+        let own = &mut self.sources[source];
+        if let Some(deadline) = own.assembler.deadline() {
+            if own.alarm.is_none() {
+                own.alarm = Some(deadline);
+                self.alarms.set(deadline, Due::Source(source));
+            }
+        }
+    }
+
+    /// A source has been asked whether its epoch has ended by quiet.
+    pub(super) fn source_quiet(&mut self, source: usize, now: BootTime) {
+        let own = &mut self.sources[source];
+        own.alarm = None;
+        if let Some(epoch) = own.assembler.flush(now) {
+            self.epoch(source, now, &epoch);
+        }
+        let own = &mut self.sources[source];
+        if let Some(deadline) = own.assembler.deadline() {
+            own.alarm = Some(deadline);
+            self.alarms.set(deadline, Due::Source(source));
+        }
+    }
+
+    /// The end of a source, for now: what is half read is finished, trusted fixes are released.
+    pub(super) fn end(&mut self, source: usize) {
+        let own = &mut self.sources[source];
+        match own.framer.finish() {
+            Some(Ok(sentence)) => {
+                self.counters.sentences += 1;
+                let at = BootTime::from_nanos(0);
+                if let Ok(Some(epoch)) = own.assembler.push(&sentence, at) {
+                    self.epoch(source, at, &epoch);
+                }
+            }
+            Some(Err(reason)) => self.counters.reject(reason),
+            None => {}
+        }
+        if let Some(epoch) = self.sources[source].assembler.finish() {
+            self.epoch(source, epoch.stamp, &epoch);
+        }
+        for asset in 0..self.assets.len() {
+            self.end_of_line(source, asset);
+        }
+    }
+
+    fn end_of_line(&mut self, source: usize, asset: usize) {
+        let trusted = self.setup.sources[source].trusting == Trusting::Fixes;
+        let own = &mut self.assets[asset];
+        let Some(place) = own.lines.iter().position(|line| line.source == source) else { return };
+        if trusted {
+            own.lines[place].trust.finish(&mut own.clock, &self.setup.time);
+            self.drain(source, asset, place);
+            self.assets[asset].heap.finish();
+            self.release(asset, BootTime::from_nanos(0));
+        }
+    }
+
+    fn epoch(&mut self, source: usize, at: BootTime, epoch: &Epoch) {
+        self.counters.epochs += 1;
+        let setup = &self.setup.sources[source];
+        let trusted = setup.trusting == Trusting::Fixes;
+        let place = epoch.fix.ok();
+        if let Err(reason) = epoch.fix {
+            self.counters.reject(reason);
+        }
+        let Some(asset) = self.asset_of(&self.setup.sources[source].asset.clone()) else { return };
+        let carried = Carried {
+            source,
+            trusted,
+            time_quality: TimeQuality::Gnss,
+            // Without a position the epoch only tells the date.
+            position: place.map_or_else(nowhere, |place| place.position),
+            accuracy_m: epoch.accuracy_m,
+            quality: place.map_or(FixQuality::Measured, |place| place.quality),
+            speed_mps: epoch.speed_mps,
+            heading_deg: epoch.heading_deg,
+            altitude_m: epoch.altitude_m,
+        };
+        let stamp = Stamp {
+            at: if trusted { at } else { epoch.stamp },
+            time: ReceiverTime::Nmea { of_day: epoch.time, date: epoch.date },
+            valid_position: place.is_some(),
+            payload: carried,
+        };
+        self.stamp(source, asset, stamp);
+    }
+
+    /// One parsed CSV or JSON line.
+    pub(super) fn record(&mut self, source: usize, at: BootTime, record: Record) {
+        self.counters.epochs += 1;
+        let position = match record.position {
+            Ok(position) => position,
+            Err(reason) => return self.counters.reject(reason),
+        };
+        let setup = &self.setup.sources[source];
+        let trusted = setup.trusting == Trusting::Fixes;
+        let id = record.asset.unwrap_or_else(|| setup.asset.clone());
+        let Some(asset) = self.asset_of(&id) else {
+            return self.counters.reject(Reject::TooManyAssets);
+        };
+        let carried = Carried {
+            source,
+            trusted,
+            time_quality: TimeQuality::Gnss,
+            position,
+            accuracy_m: record.accuracy_m.unwrap_or(UNKNOWN_ACCURACY_M),
+            quality: FixQuality::Measured,
+            speed_mps: record.speed_mps,
+            heading_deg: record.heading_deg,
+            altitude_m: None,
+        };
+        let stamp = Stamp {
+            at,
+            time: ReceiverTime::Utc(record.time),
+            valid_position: true,
+            payload: carried,
+        };
+        self.stamp(source, asset, stamp);
+    }
+
+    /// Gives a stamp its time, and puts what has one into its asset's order.
+    fn stamp(&mut self, source: usize, asset: usize, stamp: Stamp<Carried>) {
+        let own = &mut self.assets[asset];
+        let place = match own.lines.iter().position(|line| line.source == source) {
+            Some(place) => place,
+            None => {
+                let mode = match self.setup.sources[source].trusting {
+                    Trusting::Serial => Mode::Serial,
+                    Trusting::Network => Mode::Network,
+                    Trusting::Fixes => Mode::Fixes,
+                };
+                own.lines.push(Line { source, trust: Trust::new(mode) });
+                own.lines.len() - 1
+            }
+        };
+        let watermark = own.heap.watermark();
+        let trust = &mut own.lines[place].trust;
+        trust.handle(&mut own.clock, &self.setup.time, stamp, watermark, true, self.system);
+        self.drain(source, asset, place);
+    }
+
+    fn drain(&mut self, source: usize, asset: usize, place: usize) {
+        let setup = &self.setup.sources[source];
+        let (window, trusted) = (setup.window, setup.trusting == Trusting::Fixes);
+        let mut last = None;
+        while let Some(timed) = self.assets[asset].lines[place].trust.pop() {
+            last = Some(timed.at);
+            self.order(asset, window, trusted, &timed);
+        }
+        // A trusted feed's clock is its own highest time: arrival releases.
+        if let (true, Some(at)) = (trusted, last) {
+            self.release(asset, at);
+        } else if last.is_some() {
+            self.release(asset, BootTime::from_nanos(i64::MIN));
+        }
+    }
+
+    fn order(&mut self, asset: usize, window: Span, trusted: bool, timed: &Timed<Carried>) {
+        let payload = Carried { time_quality: timed.quality, ..timed.payload };
+        let entry = Entry {
+            step: timed.step,
+            time: timed.time,
+            at: timed.at,
+            window,
+            accuracy_m: payload.accuracy_m,
+            payload,
+        };
+        let reason = match self.assets[asset].heap.push(entry, trusted) {
+            Pushed::Accepted => return,
+            Pushed::Late { .. } => Reject::Late,
+            Pushed::Repeat => Reject::Repeat,
+            Pushed::SameInstant => Reject::SameInstant,
+        };
+        let fix = payload.at_time(timed.time, timed.quality);
+        self.report(asset, &fix, Some(reason));
+    }
+}
+
+/// A place for an epoch that has none; it is never used.
+fn nowhere() -> Position {
+    Position::new(0.0, 0.0).expect("on the globe")
+}

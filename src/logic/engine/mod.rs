@@ -1,0 +1,348 @@
+//! The pipeline as one machine: `step(Input) → Step`, `next_deadline()`.
+//!
+//! Always holds: same inputs with the same stamps in the same order give the same events,
+//! whenever the loop wakes (INV-7): before an input stamped s every deadline earlier than s fires
+//! at its own time. Events are numbered here; the store checks the numbers.
+//! Does not know: clocks, sockets, files, the store.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::logic::config::{Decide, TimeRules};
+use crate::logic::crossing::asset::Happening;
+use crate::logic::crossing::ground::Ground;
+use crate::logic::event::{Body, Event, GapCause, Kind, Lane, Start};
+use crate::logic::gnss::record::Record;
+use crate::logic::gnss::{Fix, Reject};
+use crate::logic::group::{Group, Restored};
+use crate::logic::health::Counters;
+use crate::logic::zones::Layer;
+use crate::units::{AssetId, BootTime, GatewayId, Span, StreamId, WallTime};
+
+mod alarms;
+mod asset;
+mod decide;
+mod durable;
+mod emit;
+mod heartbeat;
+mod intake;
+mod reconcile;
+mod start;
+mod view;
+
+use alarms::Alarms;
+use asset::Asset;
+pub use emit::PositionDetail;
+use heartbeat::Heartbeat;
+pub use heartbeat::HeartbeatRules;
+use intake::Source;
+pub use intake::{SourceSetup, Trusting};
+
+/// A wake-up fires only deadlines this old, so that an input that arrived before a deadline but
+/// was read after it still goes first (ORD-1).
+pub const WAKE_LAG: Span = Span::from_millis(50);
+
+/// The most assets that one gateway follows: trackers that name themselves must not fill memory.
+pub const ASSETS_MAX: usize = 100_000;
+
+/// What an engine is told once.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The gateway's id.
+    pub gateway: GatewayId,
+    /// Name and version of the software, where events carry it.
+    pub software: Option<String>,
+    /// `[decide]`.
+    pub decide: Decide,
+    /// `[time]`.
+    pub time: TimeRules,
+    /// How much of a position events carry.
+    pub detail: PositionDetail,
+    /// Inputs, known by their place here.
+    pub sources: Vec<SourceSetup>,
+    /// Whether starts, layers and reconciliations are events: a replay has none of them.
+    pub announce: bool,
+    /// Whether every fix is reported in [`Step::fixes`].
+    pub report_fixes: bool,
+    /// When state is made durable although nothing crossed.
+    pub heartbeat: HeartbeatRules,
+}
+
+/// What a start knows of the world.
+#[derive(Clone, Debug)]
+pub struct Birth {
+    /// Now.
+    pub boot: BootTime,
+    /// The kernel's boot id.
+    pub boot_id: String,
+    /// The system clock: a hint.
+    pub wall: WallTime,
+}
+
+/// One thing that the engine is told.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// Bytes of NMEA.
+    Bytes {
+        /// Which source.
+        source: usize,
+        /// When they arrived.
+        at: BootTime,
+        /// What arrived.
+        bytes: &'a [u8],
+    },
+    /// A parsed CSV or JSON line.
+    Record {
+        /// Which source.
+        source: usize,
+        /// When it arrived.
+        at: BootTime,
+        /// What it says.
+        record: Record,
+    },
+    /// A line of a record source that could not be read.
+    BadRecord {
+        /// Which source.
+        source: usize,
+    },
+    /// The source ends, or was unplugged: what is half read is finished.
+    End {
+        /// Which source.
+        source: usize,
+        /// When.
+        at: BootTime,
+    },
+    /// Time has passed.
+    Wake {
+        /// Now.
+        now: BootTime,
+    },
+    /// The system clock, while the kernel says that it is synchronised (TIME-5).
+    System {
+        /// What it says.
+        wall: Option<WallTime>,
+    },
+}
+
+/// What became of one fix, for `--print fixes`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FixReport {
+    /// Whose.
+    pub asset: AssetId,
+    /// What.
+    pub fix: Fix,
+    /// Why it was not used.
+    pub reason: Option<Reject>,
+}
+
+/// What came of one input.
+#[must_use]
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Step {
+    /// Decided and numbered, not yet durable.
+    pub events: Vec<Event>,
+    /// Every fix, where the setup asks for them.
+    pub fixes: Vec<FixReport>,
+}
+
+/// Numbers events of both lanes.
+#[derive(Debug)]
+struct Numbers {
+    stream: StreamId,
+    next_event: u64,
+    next_telemetry: u64,
+}
+
+/// The pipeline.
+#[derive(Debug)]
+pub struct Engine {
+    setup: Setup,
+    ground: Ground,
+    sources: Vec<Source>,
+    assets: Vec<Asset>,
+    by_id: HashMap<AssetId, usize>,
+    alarms: Alarms,
+    numbers: Numbers,
+    step: Step,
+    group: Group,
+    happenings: Vec<Happening>,
+    counters: Counters,
+    heartbeat: Heartbeat,
+    system: Option<WallTime>,
+    start: Start,
+}
+
+impl Engine {
+    /// An engine without a store: stream `replay`, seq from 1.
+    pub fn replay(setup: Setup, layers: &[Arc<Layer>]) -> Self {
+        let stream = StreamId::new("replay").expect("a valid id");
+        let restored = Restored {
+            stream,
+            next_seq: 1,
+            next_telemetry_seq: 1,
+            assets: Vec::new(),
+            pairs: Vec::new(),
+            layers: Vec::new(),
+            last_run: None,
+            fresh: true,
+            set_aside: None,
+        };
+        let zero = BootTime::from_nanos(0);
+        let birth =
+            Birth { boot: zero, boot_id: String::new(), wall: WallTime::from_nanos(0) };
+        Self::start(setup, layers, restored, &birth)
+    }
+
+    /// An engine that goes on where its store left off (STO-4).
+    pub fn start(
+        setup: Setup,
+        layers: &[Arc<Layer>],
+        restored: Restored,
+        birth: &Birth,
+    ) -> Self {
+        let plan = start::plan(layers, &restored.layers);
+        let ground = Ground::new(&setup.decide, &plan.activations);
+        let story = start::story(restored.last_run.as_ref(), birth, &ground);
+        let sources = setup.sources.iter().map(|source| Source::new(source, &setup)).collect();
+        let mut engine = Self {
+            numbers: Numbers {
+                stream: restored.stream.clone(),
+                next_event: restored.next_seq,
+                next_telemetry: restored.next_telemetry_seq,
+            },
+            heartbeat: Heartbeat::new(birth.boot, setup.heartbeat),
+            sources,
+            ground,
+            setup,
+            assets: Vec::new(),
+            by_id: HashMap::new(),
+            alarms: Alarms::default(),
+            step: Step::default(),
+            group: Group::default(),
+            happenings: Vec::new(),
+            counters: Counters::default(),
+            system: None,
+            start: story,
+        };
+        engine.announce_start(&restored, &plan);
+        let cause = if engine.start.same_boot { GapCause::Restart } else { GapCause::Power };
+        engine.take_up(restored, cause);
+        engine
+    }
+
+    /// One input. Deadlines before it fire first.
+    pub fn step(&mut self, input: Input<'_>) -> Step {
+        match input {
+            Input::Bytes { source, at, bytes } => {
+                self.fire_before(at);
+                self.bytes(source, at, bytes);
+            }
+            Input::Record { source, at, record } => {
+                self.fire_before(at);
+                self.record(source, at, record);
+            }
+            Input::BadRecord { source: _ } => self.counters.reject(Reject::BadRecord),
+            Input::End { source, at } => {
+                self.fire_before(at);
+                self.end(source);
+            }
+            Input::Wake { now } => self.fire_before(now - WAKE_LAG + Span::from_nanos(1)),
+            Input::System { wall } => self.system = wall,
+        }
+        std::mem::take(&mut self.step)
+    }
+
+    /// When [`Input::Wake`] is due next, for release deadlines and ends of epochs.
+    pub fn next_deadline(&self) -> Option<BootTime> {
+        self.alarms.next().map(|deadline| deadline + WAKE_LAG)
+    }
+
+    /// When the rows are due to be made durable; now, where that is in the past.
+    pub fn commit_deadline(&self) -> Option<BootTime> {
+        self.heartbeat.deadline()
+    }
+
+    /// Adds every row that changed since the last time to `group`, whose events were taken from
+    /// the steps since then. The store commits it as one transaction (STO-1).
+    pub fn take_rows(&mut self, group: &mut Group, now: BootTime) {
+        for asset in &mut self.assets {
+            asset.rows(&self.ground, &mut self.group);
+        }
+        group.merge(std::mem::take(&mut self.group));
+        self.heartbeat.taken(now);
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+    /// Why and how this engine started.
+    pub fn started(&self) -> &Start {
+        &self.start
+    }
+    /// The zones in force.
+    pub fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
+    /// Numbers an event and puts it into the step. Gives its id.
+    fn emit(&mut self, kind: Kind, mut body: Body) -> String {
+        let next = match kind.lane() {
+            Lane::Events => &mut self.numbers.next_event,
+            Lane::Telemetry => &mut self.numbers.next_telemetry,
+        };
+        let seq = *next;
+        *next += 1;
+        let id = Event::id_of(&self.numbers.stream, seq);
+        body.software.clone_from(&self.setup.software);
+        let gateway = self.setup.gateway.clone();
+        self.step.events.push(Event { seq, id: id.clone(), kind, gateway, body });
+        self.heartbeat.event();
+        id
+    }
+
+    fn announce_start(&mut self, restored: &Restored, plan: &start::Plan) {
+        self.group.layers.extend(plan.changed.iter().cloned());
+        self.group.layers_gone.extend(plan.gone.iter().cloned());
+        if !self.setup.announce {
+            return;
+        }
+        let cause = restored.set_aside.as_ref().map(|_| "state_lost".to_owned());
+        let body = Body { start: Some(self.start.clone()), cause, ..Body::default() };
+        self.emit(Kind::GatewayStarted, body);
+        for row in &plan.changed {
+            let body = Body {
+                layer: Some(row.layer.clone()),
+                layer_version: Some(row.version),
+                ..Body::default()
+            };
+            self.emit(Kind::LayerActivated, body);
+        }
+    }
+
+    /// The asset of this id; `None` where there are too many.
+    fn asset_of(&mut self, id: &AssetId) -> Option<usize> {
+        if let Some(&ix) = self.by_id.get(id) {
+            return Some(ix);
+        }
+        if self.assets.len() >= ASSETS_MAX {
+            return None;
+        }
+        let asset = Asset::new(id.clone(), &self.setup, &self.ground);
+        Some(self.add_asset(asset))
+    }
+
+    fn add_asset(&mut self, asset: Asset) -> usize {
+        let ix = self.assets.len();
+        self.by_id.insert(asset.id.clone(), ix);
+        self.assets.push(asset);
+        ix
+    }
+
+    /// Fires every deadline earlier than `before`, each at its own time.
+    fn fire_before(&mut self, before: BootTime) {
+        while let Some((deadline, due)) = self.alarms.pop_before(before) {
+            self.fire(due, deadline);
+        }
+    }
+}

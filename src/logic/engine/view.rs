@@ -1,0 +1,96 @@
+//! What `status` shows of the pipeline.
+//!
+//! Always holds: reading changes nothing; a vote that has run out is not shown (PAIR-4).
+//! Does not know: sources' ports, delivery, the store.
+
+use super::Engine;
+use super::asset::Asset;
+use crate::logic::crossing::observe::Side;
+use crate::logic::event::Place;
+use crate::logic::gnss::gate::GateRules;
+use crate::logic::health::{AssetStatus, InsideStatus, LayerStatus, VoteStatus};
+use crate::units::{BootTime, EventTime};
+
+/// At most this many assets are shown: a status is one screen, and `--json` one answer.
+const ASSETS_SHOWN_MAX: usize = 100;
+
+impl Engine {
+    /// Every layer in force.
+    pub fn layer_status(&self) -> Vec<LayerStatus> {
+        let count = |ix| self.ground.zones().iter().filter(|zone| zone.layer == ix).count();
+        let layers = self.ground.layers().iter().enumerate();
+        layers
+            .map(|(ix, layer)| LayerStatus {
+                layer: layer.id.to_string(),
+                version: layer.version,
+                zones: count(ix) as u32,
+            })
+            .collect()
+    }
+
+    /// The assets, in the order they were first heard.
+    pub fn asset_status(&self, now: BootTime) -> Vec<AssetStatus> {
+        self.assets.iter().take(ASSETS_SHOWN_MAX).map(|asset| self.one(asset, now)).collect()
+    }
+
+    fn one(&self, asset: &Asset, now: BootTime) -> AssetStatus {
+        let remembered = &asset.crossing.remembered;
+        let decide = &self.setup.decide;
+        let interval = asset.lines.first().map_or_else(
+            || self.setup.sources.first().map_or(decide.stale_after, |source| source.interval),
+            |line| self.setup.sources[line.source].interval,
+        );
+        let rules = GateRules {
+            max_accuracy_m: decide.max_accuracy_m,
+            max_speed_mps: decide.max_speed_mps,
+            stale_after: decide.stale_after,
+            interval,
+        };
+        let silent = asset.last.map(|(_, at)| now - at);
+        let limit = asset.gate.silence_limit(&rules);
+        let fix = asset.last.map(|(fix, _)| fix);
+        AssetStatus {
+            asset: asset.id.to_string(),
+            position: remembered.last.map(|l| Place::new(l.position, Some(l.accuracy_m))),
+            speed_mps: fix.and_then(|fix| fix.speed_mps).map(f64::from),
+            time: remembered.last_seen,
+            time_quality: fix.map(|fix| fix.time_quality),
+            heard_s_ago: silent.map(crate::units::Span::secs_f64),
+            stale: silent.is_none_or(|silent| silent > limit),
+            live_pairs: asset.crossing.live().len() as u32,
+            inside: self.inside(asset),
+            votes: self.votes(asset),
+            evaluating: remembered.far.is_some(),
+        }
+    }
+
+    fn inside(&self, asset: &Asset) -> Vec<InsideStatus> {
+        let shown = |live: &crate::logic::crossing::asset::Live| {
+            let visit = live.visit.as_ref()?;
+            Some(InsideStatus {
+                zone: self.ground.zone(live.zone).key.to_string(),
+                visit: visit.id.clone(),
+                since: visit.dwell_from,
+                dwell_sent: visit.dwell_sent,
+            })
+        };
+        asset.crossing.live().iter().filter_map(shown).collect()
+    }
+
+    fn votes(&self, asset: &Asset) -> Vec<VoteStatus> {
+        let now = asset.crossing.remembered.last_seen.unwrap_or(EventTime::from_nanos(0));
+        let shown = |live: &crate::logic::crossing::asset::Live| {
+            let votes = live.pair.votes_at(now)?;
+            let zone = self.ground.zone(live.zone);
+            Some(VoteStatus {
+                zone: zone.key.to_string(),
+                entering: votes.side == Side::Inside,
+                votes: votes.count,
+                needed: zone.confirm,
+                first: votes.first,
+                lapses: votes.deadline,
+            })
+        };
+        asset.crossing.live().iter().filter_map(shown).collect()
+    }
+}
