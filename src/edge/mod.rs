@@ -1,1 +1,6 @@
-//! Not built yet.
+//! Floor 2: the outside, one file per kind of it.
+//!
+//! Always holds: whatever the world does comes back as a value or an error with words in it.
+//! Does not know: the store, or what anything decided means.
+
+pub mod clock;
