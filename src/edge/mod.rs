@@ -4,3 +4,10 @@
 //! Does not know: the store, or what anything decided means.
 
 pub mod clock;
+pub mod control;
+pub mod files;
+pub mod http;
+pub mod receiver;
+pub mod serial;
+pub mod source;
+pub mod systemd;

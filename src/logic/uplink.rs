@@ -7,8 +7,8 @@
 //! Does not know: the store, HTTP, or what an event means. Time and chance are arguments.
 //!
 //! The driver performs each action and gives its result back: `ReadBatch` → `BatchRead`,
-//! `Send` → `Answer`, `Acknowledge` and `DeadLetter` → `Settled`. Other inputs may come at any
-//! time. Each action replaces the timer: `SleepUntil` arms it, any other disarms it. Waking early
+//! `Send` → `Answer`, `Acknowledge` and `DeadLetter` → `Settled`; where the store fails, each of
+//! its own → `StoreFailed`. Other inputs may come at any time. Each action replaces the timer: `SleepUntil` arms it, any other disarms it. Waking early
 //! is harmless.
 
 mod contract;
@@ -17,8 +17,9 @@ mod message;
 mod tests;
 
 pub use contract::{Cause, Trouble, UplinkAction, UplinkInput, UplinkRules, UplinkState};
-pub use message::{AckBody, BatchSummary, Failure, Lane, Outcome, WireFormat};
+pub use message::{AckBody, BatchSummary, Failure, Outcome, WireFormat};
 
+use crate::logic::event::Lane;
 use crate::units::{BootTime, Span};
 
 /// Single refusals in a row, with no success between, after which the server rather than the
@@ -36,7 +37,7 @@ enum Phase {
     /// Something waits for company.
     Lingering { until: BootTime },
     /// The store reads.
-    Reading { lane: Lane, asked: u32 },
+    Reading { lane: Lane },
     /// A batch is on its way.
     Sending(BatchSummary),
     /// The store forgets.
@@ -72,8 +73,8 @@ pub struct Uplink {
     telemetry_limit: Limit,
     /// What got no answer goes again as it was, whatever has been committed since (H1).
     repeat: Option<BatchSummary>,
-    /// The last batch had as much as was asked for: there may be more.
-    last_was_full: bool,
+    /// There is more behind the last batch, which need not linger.
+    more: bool,
     dead_letters_in_a_row: u32,
     /// The one event that is refused has had its pause.
     pause_served: bool,
@@ -92,12 +93,19 @@ impl Uplink {
             events_limit: limit,
             telemetry_limit: limit,
             repeat: None,
-            last_was_full: false,
+            more: false,
             dead_letters_in_a_row: 0,
             pause_served: false,
             stop: None,
             state: UplinkState::default(),
         }
+    }
+
+    /// Goes by other rules from the next batch on; a learnt limit is learnt anew.
+    pub fn set_rules(&mut self, rules: UplinkRules) {
+        let limit = Limit { events: rules.batch_max.max(1), successes: 0 };
+        (self.events_limit, self.telemetry_limit) = (limit, limit);
+        self.rules = rules;
     }
 
     /// What status shows.
@@ -123,6 +131,7 @@ impl Uplink {
             UplinkInput::BatchRead(batch) => self.on_batch_read(now, batch),
             UplinkInput::Answer { outcome, jitter } => self.on_answer(now, &outcome, jitter),
             UplinkInput::Settled => self.on_settled(now),
+            UplinkInput::StoreFailed { text, jitter } => self.on_store_failed(now, text, jitter),
             UplinkInput::LinkUp => {
                 self.state.failures = 0;
                 let held = matches!(self.phase, Phase::BackingOff { firm: true, .. });
@@ -164,11 +173,12 @@ impl Uplink {
     }
 
     fn on_batch_read(&mut self, now: BootTime, batch: Option<BatchSummary>) -> UplinkAction {
-        let Phase::Reading { lane, asked } = self.phase else { return self.keep_waiting() };
+        let Phase::Reading { lane } = self.phase else { return self.keep_waiting() };
         match (batch, lane) {
+            // What was read before the stop was known.
+            (_, Lane::Telemetry) if self.stop.is_some() => self.read(Lane::Events),
             (Some(batch), _) => {
-                self.last_was_full =
-                    batch.count >= asked || batch.bytes >= self.rules.batch_bytes / 2;
+                self.more = batch.more;
                 self.phase = Phase::Sending(batch);
                 UplinkAction::Send(batch)
             }
@@ -185,10 +195,19 @@ impl Uplink {
         if self.phase != Phase::Settling {
             return self.keep_waiting();
         }
-        if self.stop.is_none() && !self.last_was_full && self.news != News::Nothing {
+        if self.stop.is_none() && !self.more && self.news != News::Nothing {
             return self.rest(now);
         }
         self.read(Lane::Events)
+    }
+
+    fn on_store_failed(&mut self, now: BootTime, text: String, jitter: f64) -> UplinkAction {
+        let (Phase::Reading { .. } | Phase::Settling) = self.phase else {
+            return self.keep_waiting();
+        };
+        self.fail(now, Cause::Store, text);
+        let pause = self.doubled(jitter);
+        self.back_off(now + pause, true)
     }
 
     fn on_stop(&mut self, now: BootTime, deadline: BootTime) -> UplinkAction {
@@ -197,9 +216,7 @@ impl Uplink {
             return self.done();
         }
         match self.phase {
-            Phase::Sending(_) | Phase::Settling | Phase::Reading { lane: Lane::Events, .. } => {
-                self.keep_waiting()
-            }
+            Phase::Sending(_) | Phase::Settling | Phase::Reading { .. } => self.keep_waiting(),
             _ => self.read(Lane::Events),
         }
     }
@@ -212,7 +229,7 @@ impl Uplink {
             Verdict::Refused { status } => self.split(now, &batch, status, outcome, jitter),
             Verdict::Again { cause, retry_after } => {
                 self.repeat = Some(batch);
-                self.fail(now, cause, outcome);
+                self.fail(now, cause, describe(cause, outcome));
                 let (pause, firm) = match (cause, retry_after) {
                     (Cause::NotAllowed, _) => (spread(self.rules.refused_pause, jitter), true),
                     (_, Some(asked)) => (self.as_asked(asked, jitter), true),
@@ -243,7 +260,7 @@ impl Uplink {
         }
         self.dead_letters_in_a_row = 0;
         self.pause_served = false;
-        self.last_was_full |= up_to < batch.last_seq;
+        self.more |= up_to < batch.last_seq;
         let most = self.rules.batch_max.max(1);
         let limit = self.limit(batch.lane);
         limit.successes += 1;
@@ -274,7 +291,7 @@ impl Uplink {
         if suspicious && !self.pause_served {
             self.pause_served = true;
             self.repeat = Some(*batch);
-            self.fail(now, Cause::RefusesAll, outcome);
+            self.fail(now, Cause::RefusesAll, describe(Cause::RefusesAll, outcome));
             return self.back_off(now + spread(self.rules.refused_pause, jitter), true);
         }
         self.pause_served = false;
@@ -286,16 +303,16 @@ impl Uplink {
         self.state.dead_lettered += 1;
         let left = self.waiting(batch.lane).saturating_sub(1);
         self.count_waiting(now, batch.lane, left);
-        self.last_was_full = true;
+        self.more = true;
         self.phase = Phase::Settling;
         let why = describe(Cause::Status(status), outcome);
         UplinkAction::DeadLetter { lane: batch.lane, seq: batch.first_seq, why }
     }
 
-    fn fail(&mut self, now: BootTime, cause: Cause, outcome: &Outcome) {
+    fn fail(&mut self, now: BootTime, cause: Cause, text: String) {
         self.state.failures = self.state.failures.saturating_add(1);
         self.state.failing_since.get_or_insert(now);
-        self.state.trouble = Some(Trouble { cause, text: describe(cause, outcome) });
+        self.state.trouble = Some(Trouble { cause, text });
     }
 
     fn back_off(&mut self, until: BootTime, firm: bool) -> UplinkAction {
@@ -346,7 +363,7 @@ impl Uplink {
         }
         let repeat = self.repeat.filter(|batch| batch.lane == lane);
         let max_events = repeat.map_or(self.limit(lane).events, |batch| batch.count);
-        self.phase = Phase::Reading { lane, asked: max_events };
+        self.phase = Phase::Reading { lane };
         UplinkAction::ReadBatch { lane, max_events, max_bytes: self.rules.batch_bytes }
     }
 
@@ -446,6 +463,6 @@ fn describe(cause: Cause, outcome: &Outcome) -> String {
         Cause::AskedToWait => format!("the server asks for patience ({said})"),
         Cause::RefusesAll => format!("the server refuses one event after the other ({said})"),
         Cause::NothingAcknowledged => format!("the server acknowledged nothing ({said})"),
-        Cause::Unreachable(_) | Cause::Status(_) => said,
+        Cause::Unreachable(_) | Cause::Status(_) | Cause::Store => said,
     }
 }

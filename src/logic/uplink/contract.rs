@@ -2,7 +2,8 @@
 //!
 //! Always holds: plain values. Does not know: how the machine decides.
 
-use super::{BatchSummary, Failure, Lane, Outcome};
+use super::{BatchSummary, Failure, Outcome};
+use crate::logic::event::Lane;
 use crate::units::{BootTime, Span};
 
 /// What delivery goes by; all but the constants of the field come from `[uplink]`.
@@ -68,6 +69,13 @@ pub enum UplinkInput {
     },
     /// `Acknowledge` or `DeadLetter` is durable.
     Settled,
+    /// The store could not read, acknowledge or dead-letter: nothing of it is taken as done.
+    StoreFailed {
+        /// What it said.
+        text: String,
+        /// As in `Answer`.
+        jitter: f64,
+    },
     /// The network came up.
     LinkUp,
     /// Somebody wants a try now, or the settings that failed have changed.
@@ -141,6 +149,8 @@ pub enum Cause {
     Status(u16),
     /// The server refuses every event, one by one.
     RefusesAll,
+    /// Not the server but our own store.
+    Store,
     /// A success that acknowledges nothing.
     NothingAcknowledged,
 }

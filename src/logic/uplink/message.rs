@@ -6,16 +6,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::logic::event::Lane;
 use crate::units::{Span, StreamId};
-
-/// One of the two streams; telemetry waits for events (DEL-1).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Lane {
-    /// Everything the server's picture depends on.
-    Events,
-    /// What it can do without.
-    Telemetry,
-}
 
 /// How a batch is written on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -72,10 +64,10 @@ pub struct BatchSummary {
     pub first_seq: u64,
     /// The newest.
     pub last_seq: u64,
-    /// How many.
+    /// How many; seqs may be missing in between.
     pub count: u32,
-    /// How long, in bytes as the store counts them.
-    pub bytes: u64,
+    /// Whether there is more behind it.
+    pub more: bool,
 }
 
 impl BatchSummary {

@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 use super::*;
 use crate::units::StreamId;
 
+/// What a server answers to a batch that is the so-manieth.
+type Server = fn(&BatchSummary, usize) -> Outcome;
+
 /// A driver with a scripted server. Times are seconds of boot time.
 struct Bench {
     uplink: Uplink,
@@ -14,7 +17,7 @@ struct Bench {
     /// What the server has been sent, in order: (first, last).
     sent: Vec<(Lane, u64, u64)>,
     dead: Vec<u64>,
-    answer: fn(&BatchSummary, usize) -> Outcome,
+    answer: Server,
     jitter: f64,
 }
 
@@ -41,7 +44,7 @@ fn acknowledging(acknowledged: u64) -> Outcome {
 }
 
 impl Bench {
-    fn new(events: u64, answer: fn(&BatchSummary, usize) -> Outcome) -> Self {
+    fn new(events: u64, answer: Server) -> Self {
         Self {
             uplink: Uplink::new(UplinkRules::default()),
             now: at(0.0),
@@ -74,7 +77,7 @@ impl Bench {
                         first_seq,
                         last_seq: *run.last().unwrap(),
                         count: run.len() as u32,
-                        bytes: 500 * run.len() as u64,
+                        more: self.lane(lane).len() > run.len(),
                     }))
                 }
                 UplinkAction::Send(batch) => {
@@ -214,7 +217,7 @@ fn h_1_a_lost_answer_is_followed_by_the_same_batch_again() {
 
     let stream = StreamId::new("k7q2").unwrap();
     let (lane, first_seq, last_seq) = (Lane::Events, 1, 2);
-    let batch = BatchSummary { lane, first_seq, last_seq, count: 2, bytes: 9 };
+    let batch = BatchSummary { lane, first_seq, last_seq, count: 2, more: false };
     assert_eq!(batch.key(&stream), "k7q2-1-2");
     let telemetry = BatchSummary { lane: Lane::Telemetry, ..batch };
     assert_ne!(telemetry.key(&stream), batch.key(&stream));
@@ -305,7 +308,7 @@ fn h_13_not_allowed_pauses_and_keeps_everything() {
 #[test]
 fn h_13_retry_after_is_obeyed_within_bounds() {
     // (status, asked, waited without chance)
-    let table: [(fn(&BatchSummary, usize) -> Outcome, f64); 5] = [
+    let table: [(Server, f64); 5] = [
         (|_, _| wait_for(429, 30), 30.0),
         (|_, _| wait_for(503, 45), 45.0),
         (|_, _| wait_for(503, 0), 1.0),
@@ -327,7 +330,7 @@ fn every_other_status_waits_and_drops_nothing() {
     for status in (300..600).filter(|s| ![400, 401, 403, 413].contains(s)) {
         let mut uplink = Uplink::new(UplinkRules::default());
         let batch =
-            BatchSummary { lane: Lane::Events, first_seq: 1, last_seq: 1, count: 1, bytes: 500 };
+            BatchSummary { lane: Lane::Events, first_seq: 1, last_seq: 1, count: 1, more: false };
         for _ in 0..50 {
             let _ = uplink.handle(at(0.0), UplinkInput::Kick);
             let _ = uplink.handle(at(0.0), UplinkInput::BatchRead(Some(batch)));
@@ -359,7 +362,7 @@ fn a_link_that_comes_up_ends_the_wait_and_resets_it() {
 }
 
 const BATCH: BatchSummary =
-    BatchSummary { lane: Lane::Events, first_seq: 1, last_seq: 1, count: 1, bytes: 500 };
+    BatchSummary { lane: Lane::Events, first_seq: 1, last_seq: 1, count: 1, more: false };
 
 #[test]
 fn inv_5_no_more_is_acknowledged_than_was_sent() {
@@ -409,6 +412,37 @@ fn del_2_stop_tries_once_more_and_leaves_in_time() {
     assert_eq!(uplink.handle(at(100.0), stop), UplinkAction::SleepUntil(deadline));
     assert_eq!(uplink.handle(at(102.0), UplinkInput::Wake), UplinkAction::SleepUntil(deadline));
     assert_eq!(uplink.handle(deadline, UplinkInput::Wake), UplinkAction::Done);
+}
+
+#[test]
+fn a_stop_while_telemetry_is_read_still_tries_events() {
+    let mut uplink = Uplink::new(UplinkRules::default());
+    let _ = uplink.handle(at(1.0), UplinkInput::Start { waiting: 0 });
+    let action = uplink.handle(at(1.0), UplinkInput::BatchRead(None));
+    assert!(matches!(action, UplinkAction::ReadBatch { lane: Lane::Telemetry, .. }));
+    let stop = UplinkInput::Stop { deadline: at(4.0) };
+    assert_eq!(uplink.handle(at(1.0), stop), UplinkAction::SleepUntil(at(4.0)));
+    let telemetry = BatchSummary { lane: Lane::Telemetry, ..BATCH };
+    let action = uplink.handle(at(1.0), UplinkInput::BatchRead(Some(telemetry)));
+    assert!(matches!(action, UplinkAction::ReadBatch { lane: Lane::Events, .. }), "{action:?}");
+    assert_eq!(uplink.handle(at(1.0), UplinkInput::BatchRead(None)), UplinkAction::Done);
+}
+
+#[test]
+fn a_store_that_fails_is_waited_for_and_nothing_is_taken_as_done() {
+    let failed = || UplinkInput::StoreFailed { text: "disk I/O error".into(), jitter: 1.0 };
+    let mut uplink = Uplink::new(UplinkRules::default());
+    let _ = uplink.handle(at(0.0), UplinkInput::Start { waiting: 1 });
+    assert_eq!(uplink.handle(at(0.0), failed()), UplinkAction::SleepUntil(at(1.0)));
+    assert_eq!(uplink.state().waiting_events, 1);
+    assert_eq!(uplink.state().trouble.as_ref().unwrap().cause, Cause::Store);
+    let _ = uplink.handle(at(1.0), UplinkInput::Wake);
+    let _ = uplink.handle(at(1.0), UplinkInput::BatchRead(Some(BATCH)));
+    // It is on its way: the store has no part in that.
+    assert_eq!(uplink.handle(at(1.0), failed()), UplinkAction::Idle);
+    let outcome = Outcome::status(200);
+    let _ = uplink.handle(at(1.0), UplinkInput::Answer { outcome, jitter: 1.0 });
+    assert_eq!(uplink.handle(at(1.0), failed()), UplinkAction::SleepUntil(at(2.0)));
 }
 
 #[test]
