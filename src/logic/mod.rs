@@ -10,4 +10,5 @@ pub mod group;
 pub mod hash;
 pub mod health;
 pub mod order;
+pub mod uplink;
 pub mod zones;
