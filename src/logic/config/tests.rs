@@ -317,7 +317,7 @@ rank = 2
 device = "/dev/ttyUSB1"
 interval = "1h 30min"
 [decide]
-vote_timeout = "2h"
+vote_timeout = "6h"
 infer_limit = "3600s"
 accuracy_cap_m = 12.5
 [time]
@@ -367,7 +367,7 @@ fn text_that_is_not_toml_is_told_with_its_place() {
         ("[decide]\nconfirm = ", "b.toml:2:"),
         ("[decide]\nconfirm = 3\nconfirm = 4", "b.toml:3:1: "),
         ("ä = \"x", "b.toml:1:"),
-        ("\u{0}", "b.toml:1:1: "),
+        ("\u{0}", "b.toml:1:"),
     ] {
         let all = faults(&[CORE, text]);
         assert!(!all.is_empty() && all.iter().all(|f| f.starts_with(place)), "{text:?}: {all:?}");
@@ -382,8 +382,7 @@ fn pair_1_a_timeout_that_holds_no_vote_is_refused_or_raised() {
     };
     check(
         &with("interval = \"10s\"", "20s"),
-        "b.toml:4:16: decide.vote_timeout: \"20s\" cannot hold 3 reports at the declared interval \"10s\"; write \"auto\", or at least \"30s\""
-            .replace("\"20s\"", "20s").replace("interval \"10s\"", "interval \"10s\"").as_str(),
+        "b.toml:4:16: decide.vote_timeout: 20s cannot hold 3 reports at the declared interval \"10s\"; write \"auto\", or at least \"30s\"",
     );
     check(
         &with("", "2s"),
@@ -544,9 +543,9 @@ mod shipped {
             if line.starts_with('[') {
                 header = line;
             }
-            let Some(example) = line.strip_prefix("# ").filter(|l| l.contains(" = ")) else {
-                continue;
-            };
+            let is_key =
+                |l: &&str| schema::KEYS.iter().any(|k| l.starts_with(&[k.name, " = "].concat()));
+            let Some(example) = line.strip_prefix("# ").filter(is_key) else { continue };
             let (_, faults) = merge(&files(&[&format!("{header}\n{example}\n")]), &Env::new());
             assert_eq!(faults, [], "{example}");
         }
