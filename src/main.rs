@@ -1,3 +1,7 @@
 //! Collects arguments, calls `cli`, returns the exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    geofenced::cli::main(std::env::args_os())
+}
