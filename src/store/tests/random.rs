@@ -57,15 +57,15 @@ fn play(steps: &[Do]) {
     let (_dir, mut path) = dir();
     let mut world = World::start(&path);
     let mut server = Server::default();
-    for (index, step) in steps.iter().enumerate() {
+    for (index, step) in (0_i64..).zip(steps) {
         match step {
             Do::Commit(zones, telemetry) => {
                 let mut group = Group::default();
                 for zone in zones {
-                    group.merge(world.cross(*zone, index as i64));
+                    group.merge(world.cross(*zone, index));
                 }
                 for _ in 0..*telemetry {
-                    group.merge(world.late(index as i64));
+                    group.merge(world.late(index));
                 }
                 world.commit(&group);
             }
