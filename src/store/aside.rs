@@ -84,6 +84,9 @@ pub(super) fn adopt_orphan(path: &Path, label: &str) -> io::Result<()> {
     if path.exists() || !wal.exists() {
         return Ok(());
     }
+    if fs::metadata(&wal)?.len() == 0 {
+        return fs::remove_file(&wal);
+    }
     match existing(path, label)?.last() {
         Some((_, aside)) if !beside(aside, "-wal").exists() => {
             fs::rename(&wal, beside(aside, "-wal"))

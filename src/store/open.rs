@@ -102,7 +102,14 @@ pub(super) fn start(path: &Path, options: &OpenOptions) -> Result<(Store, Restor
 }
 
 fn through(path: &Path, options: &OpenOptions) -> Result<(Store, Restored), StoreError> {
-    Opened::open(path)?.check()?.migrate(options)?.load(options)
+    let steps = || Opened::open(path)?.check()?.migrate(options)?.load(options);
+    steps().map_err(|error| match error {
+        // What we ask here is fixed and tested: it is the file that is not what we wrote.
+        StoreError::Refused { path, source, .. } => {
+            StoreError::Damaged { path, detail: source.to_string() }
+        }
+        other => other,
+    })
 }
 
 impl Opened {
@@ -127,10 +134,11 @@ impl Opened {
             }
             Header::Foreign => return Err(StoreError::NotOurs(path.to_owned())),
         };
-        let unclean = fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0);
-        if fresh {
-            create(path).map_err(|error| at.io(error))?;
-        }
+        let wal = beside(path, "-wal");
+        let unclean = fs::metadata(&wal).is_ok_and(|meta| meta.len() > 0);
+        // Both files by hand: SQLite says only "unable to open", the file system says why.
+        let made = if fresh { path } else { &wal };
+        create(made).map_err(|error| At { path: made, doing: "making it" }.io(error))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(path, flags).map_err(|error| at.sql(error))?;
         lock(&conn, fresh).map_err(|error| at.sql(error))?;
@@ -148,7 +156,11 @@ impl Opened {
             let found = version / STEPS_PER_MAJOR;
             return Err(StoreError::Newer { path: self.path, found, known: FORMAT_MAJOR });
         }
-        if self.unclean {
+        if !self.unclean && !self.fresh && tail_missing(&self.conn, &self.path) {
+            let detail = "its tail is missing".to_owned();
+            return Err(StoreError::Damaged { path: self.path, detail });
+        }
+        if self.unclean || !ended_clean(&self.conn) {
             let answer: String = self
                 .conn
                 .query_row("PRAGMA quick_check(1)", (), |row| row.get(0))
@@ -247,7 +259,7 @@ fn classify(header: &[u8]) -> Header {
     }
 }
 
-/// Makes an empty file that the daemon's group may read.
+/// Makes a file that the daemon's group may read, or proves that one may be written.
 fn create(path: &Path) -> io::Result<()> {
     fs::OpenOptions::new().create(true).append(true).mode(0o640).open(path)?;
     sync_directory(path)
@@ -266,6 +278,18 @@ fn lock(conn: &Connection, fresh: bool) -> rusqlite::Result<()> {
     }
     // Reads the file, and so takes the lock.
     conn.query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(()))
+}
+
+/// Whether the file, without a WAL, is shorter than its header says.
+fn tail_missing(conn: &Connection, path: &Path) -> bool {
+    let pages = pragma(conn, "page_count").unwrap_or(0) * pragma(conn, "page_size").unwrap_or(0);
+    fs::metadata(path).is_ok_and(|meta| meta.len() < pages.cast_unsigned())
+}
+
+/// Whether the last run said goodbye; not, where that cannot be read.
+fn ended_clean(conn: &Connection) -> bool {
+    conn.query_row("SELECT clean FROM run ORDER BY run DESC LIMIT 1", (), |row| row.get(0))
+        .unwrap_or(false)
 }
 
 /// Sets what holds for every later transaction.
@@ -325,12 +349,13 @@ pub(super) fn pragma(conn: &Connection, name: &str) -> rusqlite::Result<i64> {
     conn.query_row(&format!("PRAGMA {name}"), (), |row| row.get(0))
 }
 
-/// SQLite fell back to reading: by the mount, or by permission?
+/// SQLite fell back to reading: by the mount, by permission, or by what the header says?
 fn why_not_writable(path: &Path) -> StoreError {
-    match fs::OpenOptions::new().append(true).open(path) {
-        Err(error) => At { path, doing: "opening" }.io(error),
-        Ok(_) => StoreError::NotAllowed(path.to_owned()),
+    if let Err(error) = fs::OpenOptions::new().append(true).open(path) {
+        return At { path, doing: "opening" }.io(error);
     }
+    let detail = "its header says that it cannot be written".to_owned();
+    StoreError::Damaged { path: path.to_owned(), detail }
 }
 
 /// That there is a store at `path` and that it is ours, without opening it.

@@ -222,7 +222,7 @@ pub(super) fn dead_letter(
     why: &str,
 ) -> rusqlite::Result<bool> {
     let lane = name(state.lane);
-    let (rows, bytes) = weigh(conn, state.lane, seq - 1, seq)?;
+    let (rows, bytes) = weigh(conn, state.lane, seq.saturating_sub(1), seq)?;
     if rows == 0 || seq <= state.acked {
         return Ok(false);
     }
