@@ -1,9 +1,19 @@
 //! `events`: committed events, from the running daemon or from a store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{CliError, ConfigArg, Exit};
-use crate::units::EventTime;
+use super::out::Out;
+use super::{CliError, ConfigArg, Exit, status};
+use crate::edge::{clock, control};
+use crate::logic::event::{Event, Lane};
+use crate::store::{EventQuery, ReadOnly, StoreError};
+use crate::units::{EventTime, Span};
+
+/// Without `-n`: a screen.
+const COUNT_DEFAULT: usize = 20;
+
+/// `--follow` asks this often: an event is committed within a second.
+const FOLLOW_EVERY: Span = Span::from_millis(500);
 
 /// Arguments of `events`.
 #[derive(clap::Args, Debug)]
@@ -11,7 +21,10 @@ pub struct Args {
     /// Which config names the socket.
     #[command(flatten)]
     pub config: ConfigArg,
-    /// At most the last N.
+    /// Ask at this socket instead.
+    #[arg(long, value_name = "PATH", conflicts_with = "config")]
+    pub socket: Option<PathBuf>,
+    /// At most the last N [default: 20].
     #[arg(short = 'n', value_name = "N")]
     pub count: Option<usize>,
     /// Go on printing as they are committed.
@@ -27,11 +40,98 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
     /// Read this store file instead of asking the daemon.
-    #[arg(long, value_name = "FILE", conflicts_with = "config")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "socket"])]
     pub store: Option<PathBuf>,
 }
 
 /// Runs it.
-pub fn run(_args: &Args) -> Result<Exit, CliError> {
-    Err(CliError::new(Exit::Software, "events is not wired in this build"))
+pub fn run(args: &Args) -> Result<Exit, CliError> {
+    let mut out = Out::new();
+    if let Some(store) = &args.store {
+        print(&mut out, &stored(args, store)?, args.json)?;
+        out.finish()?;
+        return Ok(Exit::Ok);
+    }
+    let socket = status::socket(args.socket.as_deref(), &args.config)?;
+    let mut events = asked(args, &socket, args.count.unwrap_or(COUNT_DEFAULT), None)?;
+    print(&mut out, &events, args.json)?;
+    let mut last = events.last().map(|event| event.seq);
+    while args.follow {
+        out.flush()?;
+        clock::pause(FOLLOW_EVERY);
+        events = asked(args, &socket, usize::from(u16::MAX), last.or(Some(0)))?;
+        print(&mut out, &events, args.json)?;
+        last = events.last().map(|event| event.seq).or(last);
+    }
+    out.finish()?;
+    Ok(Exit::Ok)
+}
+
+fn stored(args: &Args, path: &Path) -> Result<Vec<Event>, CliError> {
+    let fault = |error: StoreError| {
+        let exit = match &error {
+            StoreError::NotAllowed(_) => Exit::NoPermission,
+            StoreError::InUse(_) => Exit::TempFail,
+            _ if !path.exists() => Exit::NoInput,
+            _ => Exit::Data,
+        };
+        CliError::new(exit, error.to_string())
+    };
+    let store = ReadOnly::open(path).map_err(fault)?;
+    let query = EventQuery {
+        max: args.count.unwrap_or(COUNT_DEFAULT),
+        after: None,
+        since: args.since,
+        zone: args.zone.clone(),
+    };
+    Ok(store.events(Lane::Events, &query).map_err(fault)?.events)
+}
+
+fn asked(
+    args: &Args,
+    socket: &Path,
+    count: usize,
+    after: Option<u64>,
+) -> Result<Vec<Event>, CliError> {
+    let mut path = format!("/v1/events?n={count}");
+    for (key, value) in [
+        ("since", args.since.map(|since| since.to_string())),
+        ("zone", args.zone.clone()),
+        ("after", after.map(|seq| seq.to_string())),
+    ] {
+        if let Some(value) = value {
+            path.push_str(&format!("&{key}={}", control::encode(&value)));
+        }
+    }
+    status::ask(socket, &path)
+}
+
+fn print(out: &mut Out, events: &[Event], json: bool) -> Result<(), CliError> {
+    for event in events {
+        out.line(&if json { event.to_json() } else { human(event) })?;
+    }
+    Ok(())
+}
+
+/// One event as a line for people: when, what, where, how sure.
+pub(super) fn human(event: &Event) -> String {
+    let body = &event.body;
+    let time = event.time().map_or_else(
+        || body.recorded_at.map_or_else(|| "-".to_owned(), |wall| format!("({wall})")),
+        |time| time.to_string(),
+    );
+    let mut line = format!("{:>6}  {time:<30} {:<26}", event.seq, event.kind.name());
+    if let (Some(layer), Some(zone)) = (&body.layer, &body.zone) {
+        line.push_str(&format!(" {layer}/{zone}"));
+    }
+    if let Some(cause) = body.cause.as_deref().or(body.start.as_ref().map(|s| s.cause.as_str())) {
+        line.push_str(&format!(" ({cause})"));
+    }
+    if let Some(gap) = &body.gap {
+        line.push_str(&format!(" between {} and {}", gap.from, gap.to));
+    }
+    if let Some(seconds) = body.duration_s {
+        line.push_str(&format!(" after {seconds} s"));
+    }
+    line.trim_end().to_owned()
 }

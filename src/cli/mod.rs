@@ -17,8 +17,10 @@ pub mod exit;
 pub mod log;
 pub mod out;
 pub mod replay;
+mod replay_print;
 pub mod run;
 pub mod status;
+mod status_screen;
 pub mod zones;
 
 pub use exit::{CliError, Exit};
@@ -118,7 +120,7 @@ mod tests {
             "run --config f.toml",
             "run -v",
             "replay a.nmea b.csv --zones x.geojson y.geojson --print events --format csv",
-            "replay - --print fixes --floor 2010-01-01 --jobs 4 --report r.html",
+            "replay - --print fixes --floor 2010-01-01",
             "zones check a.geojson b.geojson --json",
             "config check",
             "config check a.toml b.toml",

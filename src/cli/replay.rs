@@ -1,14 +1,26 @@
 //! `replay`: recorded drives through the same engine, without a store.
+//!
+//! Always holds: what is printed is what a daemon with `trust = "fixes"` would decide on the same
+//! input. Inputs are read one after the other as one drive; NMEA belongs to one asset.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal as _, Read};
+use std::path::{Path, PathBuf};
 
-use super::{CliError, ConfigArg, Exit, Verbosity};
-use crate::units::EventTime;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::out::Out;
+use super::{CliError, ConfigArg, Exit, Verbosity, config_files, replay_print, run};
+use crate::daemon::{self, REPLAY_RECEIVED, REPLAY_TRUSTED};
+use crate::logic::config::{Config, ConfigFile};
+use crate::logic::engine::{Engine, Input, Step};
+use crate::logic::gnss::record::{self, Record};
+use crate::units::{BootTime, EventTime};
 
 /// Arguments of `replay`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Recordings: NMEA (whatever the name), .csv, .jsonl; - is standard input.
+    /// Recordings: NMEA, CSV or JSON lines, whatever the name; - is standard input.
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<PathBuf>,
     /// Zone files, one layer each; needed unless fixes are printed.
@@ -23,15 +35,9 @@ pub struct Args {
     /// How to print it.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Jsonl)]
     pub format: Format,
-    /// Refuse times before this date (2026-01-01, or RFC 3339).
+    /// Correct or refuse times before this date (2026-01-01, or RFC 3339).
     #[arg(long, value_name = "DATE", value_parser = parse_date)]
     pub floor: Option<EventTime>,
-    /// Inputs at a time [default: one a core].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub jobs: Option<u16>,
-    /// Write a page with the map and the events.
-    #[arg(long, value_name = "FILE.html")]
-    pub report: Option<PathBuf>,
     /// How much is said.
     #[command(flatten)]
     pub verbosity: Verbosity,
@@ -57,6 +63,16 @@ pub enum Format {
     Csv,
 }
 
+/// What a replay without `--config` runs with: the defaults.
+const DEFAULT_CONFIG: &str = "[gateway]\nid = \"replay\"\n[[source]]\nname = \"replay\"\n\
+    kind = \"file\"\npath = \"-\"\n[zones]\nfiles = [\"-\"]\n[uplink]\nkind = \"none\"\n";
+
+/// Enough of an input to tell what it is, and a read of the rest.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A progress bar is for inputs that take a while.
+const BAR_FROM_BYTES: u64 = 16 * 1024 * 1024;
+
 /// A date, or a time by RFC 3339.
 fn parse_date(text: &str) -> Result<EventTime, String> {
     let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
@@ -64,6 +80,211 @@ fn parse_date(text: &str) -> Result<EventTime, String> {
 }
 
 /// Runs it.
-pub fn run(_args: &Args) -> Result<Exit, CliError> {
-    Err(CliError::new(Exit::Software, "replay is not wired in this build"))
+pub fn run(args: &Args) -> Result<Exit, CliError> {
+    let usage = |message: &str| Err(CliError::new(Exit::Usage, message));
+    if args.zones.is_empty() && args.print == Print::Events {
+        return usage("events need zones: give --zones FILE, or --print fixes");
+    }
+    if args.print == Print::Fixes && args.format == Format::Cloudevents {
+        return usage("fixes are no CloudEvents: use --format jsonl or csv with --print fixes");
+    }
+    let mut config = config(args)?;
+    config.time.floor = args.floor.or(config.time.floor);
+    let patterns: Vec<String> = args.zones.iter().map(|p| p.display().to_string()).collect();
+    let explain = |error| run::explain(&error);
+    let layers = daemon::read_layers(&patterns, &config.decide).map_err(explain)?;
+    let gateway = daemon::identity(&config.gateway.id).map_err(explain)?;
+    let setup = daemon::replay_setup(&config, &gateway, args.print == Print::Fixes);
+    let mut replay = Replay {
+        engine: Engine::replay(setup, &layers),
+        printer: replay_print::Printer::new(args.print, args.format, Out::new()),
+        bad_lines: 0,
+        bad_line: None,
+    };
+    replay.printer.header()?;
+    for input in &args.inputs {
+        replay.read(input)?;
+    }
+    replay.finish(args.verbosity)
+}
+
+fn config(args: &Args) -> Result<Config, CliError> {
+    let files = match &args.config.config {
+        Some(path) => config_files::gather(Some(path))?,
+        None => vec![ConfigFile::new("built-in", DEFAULT_CONFIG)],
+    };
+    Ok(config_files::load(&files)?.config)
+}
+
+struct Replay {
+    engine: Engine,
+    printer: replay_print::Printer,
+    bad_lines: u64,
+    bad_line: Option<String>,
+}
+
+/// What reads an input, and its length where that is known.
+type Opened = (Box<dyn Read>, Option<u64>);
+
+fn open(path: &Path) -> Result<Opened, CliError> {
+    if path == Path::new("-") {
+        return Ok((Box::new(io::stdin().lock()), None));
+    }
+    let reading = |error: io::Error| CliError::reading(path, &error);
+    let file = File::open(path).map_err(reading)?;
+    let meta = file.metadata().map_err(reading)?;
+    if meta.is_dir() {
+        let message = format!("{} is a directory; give the files in it", path.display());
+        return Err(CliError::new(Exit::NoInput, message));
+    }
+    Ok((Box::new(file), meta.is_file().then_some(meta.len())))
+}
+
+impl Replay {
+    fn read(&mut self, path: &Path) -> Result<(), CliError> {
+        let (source, length) = open(path)?;
+        let bar = bar(length);
+        let source: Box<dyn Read> = match &bar {
+            Some(bar) => Box::new(bar.wrap_read(source)),
+            None => source,
+        };
+        let mut reader = BufReader::with_capacity(CHUNK_BYTES, source);
+        let reading = |error: io::Error| CliError::reading(path, &error);
+        let first = reader.fill_buf().map_err(reading)?;
+        if first.is_empty() {
+            return Ok(());
+        }
+        match record::Format::sniff(first) {
+            Some(record::Format::Nmea) => self.nmea(&mut reader, path)?,
+            Some(record::Format::Csv) => self.csv(&mut reader, path)?,
+            Some(record::Format::JsonLines) => self.json_lines(&mut reader, path)?,
+            None => {
+                let what = "is neither NMEA, nor CSV with a header `asset,time,lat,lon`, nor \
+                    JSON lines with these keys";
+                let message = format!("{} {what}", path.display());
+                return Err(CliError::new(Exit::Data, message));
+            }
+        }
+        for source in [REPLAY_TRUSTED, REPLAY_RECEIVED] {
+            let step = self.engine.step(Input::End { source, at: BootTime::from_nanos(i64::MAX) });
+            self.printer.step(step)?;
+        }
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        Ok(())
+    }
+
+    fn nmea(&mut self, reader: &mut impl BufRead, path: &Path) -> Result<(), CliError> {
+        let at = BootTime::from_nanos(0);
+        loop {
+            let bytes = reader.fill_buf().map_err(|error| CliError::reading(path, &error))?;
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            let length = bytes.len();
+            let step = self.engine.step(Input::Bytes { source: REPLAY_TRUSTED, at, bytes });
+            reader.consume(length);
+            self.printer.step(step)?;
+        }
+    }
+
+    fn csv(&mut self, reader: &mut impl BufRead, path: &Path) -> Result<(), CliError> {
+        let bad = |line: u64, why: String| {
+            CliError::new(Exit::Data, format!("{}:{line}: {why}", path.display()))
+        };
+        let mut rows = record::csv_reader().from_reader(reader);
+        let header = rows.byte_headers().map_err(|error| bad(1, error.to_string()))?;
+        let columns = record::Columns::new(header).map_err(|error| bad(1, error.to_string()))?;
+        let mut row = csv::ByteRecord::new();
+        loop {
+            let more = rows.read_byte_record(&mut row).map_err(|e| bad(0, e.to_string()))?;
+            if !more {
+                return Ok(());
+            }
+            let line = row.position().map_or(0, csv::Position::line);
+            let read = columns.record(&row).map_err(|error| error.to_string());
+            self.record(read, path, line)?;
+        }
+    }
+
+    fn json_lines(&mut self, reader: &mut impl BufRead, path: &Path) -> Result<(), CliError> {
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let limit = record::RECORD_BYTES_MAX as u64 + 1;
+            let read = reader.by_ref().take(limit).read_until(b'\n', &mut line);
+            if read.map_err(|error| CliError::reading(path, &error))? == 0 {
+                break;
+            }
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let read = Record::from_json(&line).map_err(|error| error.to_string());
+            self.record(read, path, number)?;
+        }
+        Ok(())
+    }
+
+    /// One record, or one line that gives none: counted, and the first is told.
+    fn record(
+        &mut self,
+        read: Result<Record, String>,
+        path: &Path,
+        line: u64,
+    ) -> Result<(), CliError> {
+        let step = match read {
+            Ok(record) => {
+                let source =
+                    if record.received.is_some() { REPLAY_RECEIVED } else { REPLAY_TRUSTED };
+                // A recording's arrival stamps stand for boot time: only differences matter.
+                let at = BootTime::from_nanos(record.received.unwrap_or(record.time).nanos());
+                self.engine.step(Input::Record { source, at, record })
+            }
+            Err(why) => {
+                self.bad_lines += 1;
+                self.bad_line.get_or_insert(format!("{}:{line}: {why}", path.display()));
+                self.engine.step(Input::BadRecord { source: REPLAY_TRUSTED })
+            }
+        };
+        self.printer.step(step)
+    }
+
+    /// What was counted, to standard error. Lines that could not be read are bad data.
+    fn finish(self, verbosity: Verbosity) -> Result<Exit, CliError> {
+        let events = self.printer.finish()?;
+        let counters = self.engine.counters();
+        let rejects: Vec<String> = counters
+            .rejects
+            .iter()
+            .map(|(reason, count)| format!("{count} {}", reason.name()))
+            .collect();
+        let mut told = format!(
+            "{} sentences, {} epochs, {} usable fixes, {events} events",
+            counters.sentences, counters.epochs, counters.fixes
+        );
+        if !rejects.is_empty() {
+            told.push_str(&format!("; not used: {}", rejects.join(", ")));
+        }
+        if verbosity.verbose > 0 || io::stderr().is_terminal() || counters.fixes == 0 {
+            CliError::new(Exit::Ok, told).say();
+        }
+        match self.bad_line {
+            Some(line) => {
+                let n = self.bad_lines;
+                let message = format!("{line}\n{n} lines could not be read; this is the first");
+                Err(CliError::new(Exit::Data, message))
+            }
+            None => Ok(Exit::Ok),
+        }
+    }
+}
+
+fn bar(length: Option<u64>) -> Option<ProgressBar> {
+    let length = length.filter(|length| *length >= BAR_FROM_BYTES)?;
+    if !io::stderr().is_terminal() {
+        return None;
+    }
+    let style = ProgressStyle::with_template("{bar:40} {percent}%  {eta} left").ok()?;
+    Some(ProgressBar::new(length).with_style(style))
 }

@@ -1,6 +1,13 @@
 //! `run`: the daemon.
 
-use super::{CliError, ConfigArg, Exit, Verbosity};
+use std::path::PathBuf;
+
+use super::{CliError, ConfigArg, Exit, Verbosity, config_files, log};
+use crate::daemon::{self, DaemonError};
+use crate::edge::clock;
+use crate::edge::control::ControlError;
+use crate::edge::files::FileError;
+use crate::store::StoreError;
 
 /// Arguments of `run`.
 #[derive(clap::Args, Debug)]
@@ -14,6 +21,38 @@ pub struct Args {
 }
 
 /// Runs it.
-pub fn run(_args: &Args) -> Result<Exit, CliError> {
-    Err(CliError::new(Exit::Software, "run is not wired in this build"))
+pub fn run(args: &Args) -> Result<Exit, CliError> {
+    let loaded = config_files::load(&config_files::gather(args.config.config.as_deref())?)?;
+    let _logger = log::init(&loaded.config.log, args.verbosity, clock::boot_now);
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let named: Option<PathBuf> = args.config.config.clone();
+    let reread: daemon::Reread = Box::new(move || {
+        let files = config_files::gather(named.as_deref()).map_err(|e| e.message)?;
+        config_files::load(&files).map(|loaded| loaded.config).map_err(|e| e.message)
+    });
+    daemon::run(loaded.config, &reread).map(|()| Exit::Ok).map_err(|error| explain(&error))
+}
+
+/// The exit code of each way not to run.
+pub(super) fn explain(error: &DaemonError) -> CliError {
+    let exit = match error {
+        DaemonError::File(file) => match file {
+            FileError::NotAllowed(_) => Exit::NoPermission,
+            FileError::Missing(_) => Exit::NoInput,
+            _ => Exit::Data,
+        },
+        DaemonError::NoLayers(_) => Exit::NoInput,
+        DaemonError::Layer { .. } | DaemonError::TwoFiles { .. } => Exit::Data,
+        DaemonError::Identity { .. } | DaemonError::Uplink(_) => Exit::Config,
+        DaemonError::Store(StoreError::NotAllowed(_)) => Exit::NoPermission,
+        DaemonError::Store(StoreError::InUse(_)) => Exit::TempFail,
+        DaemonError::Store(_) => Exit::Config,
+        DaemonError::Control(ControlError::NotAllowed { .. }) => Exit::NoPermission,
+        DaemonError::Control(_) => Exit::Config,
+        DaemonError::Runtime(_) => Exit::TempFail,
+        DaemonError::Pipeline => Exit::Software,
+    };
+    CliError::new(exit, error.to_string())
 }

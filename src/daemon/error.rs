@@ -5,15 +5,11 @@ use std::path::PathBuf;
 use crate::edge::control::ControlError;
 use crate::edge::files::FileError;
 use crate::edge::http::HttpError;
-use crate::logic::config::ConfigFault;
 use crate::store::StoreError;
 
 /// Every way a start or a run can fail. The cli turns each into an exit code.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// The config asks for what this release does not do, or what cannot work.
-    #[error("{}", join(.0))]
-    Config(Vec<ConfigFault>),
     /// `[gateway] id_file` holds no id.
     #[error("[gateway] id_file: {path}: {why}")]
     Identity {
@@ -61,9 +57,4 @@ pub enum DaemonError {
     /// The pipeline thread is gone.
     #[error("the pipeline ended by itself: this is a bug of geofenced")]
     Pipeline,
-}
-
-fn join(faults: &[ConfigFault]) -> String {
-    let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    lines.join("\n")
 }

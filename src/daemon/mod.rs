@@ -26,7 +26,10 @@ mod uplink;
 
 pub use error::DaemonError;
 use pipeline::{Ended, Pipeline};
-pub use prepare::{Prepared, prepare, read_layers, replay_setup, software};
+pub use prepare::{
+    Prepared, REPLAY_RECEIVED, REPLAY_TRUSTED, identity, prepare, read_layers, replay_setup,
+    software,
+};
 
 /// Inputs that may wait for the pipeline: four seconds of a 25 Hz receiver's reads.
 const CHANNEL_INPUTS: usize = 1024;

@@ -16,7 +16,7 @@ use crate::logic::engine::{HeartbeatRules, PositionDetail, Setup, SourceSetup, T
 use crate::logic::gnss::line::Checksum;
 use crate::logic::uplink::{UplinkRules, WireFormat};
 use crate::logic::zones::{self, Layer};
-use crate::units::{AssetId, GatewayId, SourceId, Span};
+use crate::units::{AssetId, GatewayId};
 
 /// A gateway id's file holds one line.
 const ID_FILE_BYTES_MAX: u64 = 4096;
@@ -39,10 +39,6 @@ pub struct Prepared {
 
 /// Checks a config against the files it names.
 pub fn prepare(config: &Config) -> Result<Prepared, DaemonError> {
-    let unsupported = config.unsupported();
-    if !unsupported.is_empty() {
-        return Err(DaemonError::Config(unsupported));
-    }
     let gateway = identity(&config.gateway.id)?;
     let layers = read_layers(&config.zones.files, &config.decide)?;
     let (http, format) = http(config)?;
@@ -57,7 +53,8 @@ pub fn prepare(config: &Config) -> Result<Prepared, DaemonError> {
     Ok(Prepared { gateway, setup, layers, http, format, uplink })
 }
 
-fn identity(identity: &Identity) -> Result<GatewayId, DaemonError> {
+/// The configured id, read from its file where it has one.
+pub fn identity(identity: &Identity) -> Result<GatewayId, DaemonError> {
     match identity {
         Identity::Given(id) => Ok(id.clone()),
         Identity::File(path) => {
@@ -139,24 +136,21 @@ fn time_rules(config: &Config) -> TimeRules {
     }
 }
 
-/// What `replay` runs with: the rules of a config, one trusted source, no announcements.
-pub fn replay_setup(config: &Config, trusted: bool, report_fixes: bool) -> Setup {
-    let gateway = GatewayId::new("replay").expect("a valid id");
-    let asset = AssetId::new("replay").expect("a valid id");
-    Setup {
-        sources: vec![SourceSetup {
-            id: SourceId::new("replay").expect("a valid id"),
-            asset,
-            checksum: Checksum::Required,
-            interval: Span::from_secs(1),
-            window: Span::from_millis(500),
-            trusting: if trusted { Trusting::Fixes } else { Trusting::Network },
-        }],
-        software: None,
-        announce: false,
-        report_fixes,
-        ..setup(config, &gateway)
-    }
+/// Where `replay` feeds records whose event time is their arrival, and NMEA.
+pub const REPLAY_TRUSTED: usize = 0;
+/// Where it feeds records that say when they were received.
+pub const REPLAY_RECEIVED: usize = 1;
+
+/// What `replay` runs with: the rules of a config, no announcements, and the two inputs above.
+pub fn replay_setup(config: &Config, gateway: &GatewayId, report_fixes: bool) -> Setup {
+    let mut replay = setup(config, gateway);
+    let first = replay.sources.swap_remove(0);
+    let source = |trusting| SourceSetup { trusting, ..first.clone() };
+    replay.sources = vec![source(Trusting::Fixes), source(Trusting::Network)];
+    replay.software = None;
+    replay.announce = false;
+    replay.report_fixes = report_fixes;
+    replay
 }
 
 /// Reads every layer that the patterns name, checked under `decide`.

@@ -39,7 +39,7 @@ pub(super) fn spawn(
                 }
             }
             Input::Gpsd { .. } | Input::Tcp { .. } | Input::Udp { .. } | Input::Jsonl { .. } => {
-                unreachable!("refused by Config::unsupported")
+                unreachable!("refused by Loaded::unsupported")
             }
         }
     }
