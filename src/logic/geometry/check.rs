@@ -24,6 +24,8 @@ pub(super) struct Draft {
     pub(super) name: RingName,
     pub(super) points: Vec<Point>,
     pub(super) numbers: Vec<u32>,
+    /// Whether it now runs against the input's order.
+    pub(super) reversed: bool,
 }
 
 impl Draft {
@@ -43,9 +45,15 @@ impl Draft {
         Path::new(&closed)
     }
 
+    /// The number in the input of the vertex that edge `i` starts from, as drawn.
+    pub(super) fn edge_number(&self, i: usize) -> usize {
+        self.numbers[if self.reversed { self.next(i) } else { i }] as usize
+    }
+
     fn reverse(&mut self) {
         self.points.reverse();
         self.numbers.reverse();
+        self.reversed = !self.reversed;
     }
 }
 
@@ -171,7 +179,7 @@ fn draft(name: RingName, points: &[Position], slips: &mut Vec<Slip>) -> Result<D
         points.pop();
     }
     let numbers = (0..points.len() as u32).collect();
-    let mut draft = Draft { name, points, numbers };
+    let mut draft = Draft { name, points, numbers, reversed: false };
     let (repeats, spikes) = tidy(&mut draft);
     let found = draft.points.len();
     if found < 3 {

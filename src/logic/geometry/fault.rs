@@ -154,7 +154,7 @@ fn round_e7(deg: f64) -> f64 {
 impl std::error::Error for ShapeFault {}
 
 /// What was put right in a ring.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 pub enum SlipKind {
     /// The last point is not the first.
     #[error("was not closed; closed it")]

@@ -37,7 +37,7 @@ pub use bounds::Bounds;
 pub use check::{RING_VERTICES_MAX, RINGS_MAX};
 pub use circle::{Circle, RADIUS_MAX_M};
 pub use corridor::{Corridor, HALF_WIDTH_MAX_M};
-pub use fault::{FaultKind, ShapeFault, Slip, SlipKind};
+pub use fault::{FaultKind, RingName, ShapeFault, Slip, SlipKind};
 pub use ground::distance_m;
 pub use index::{Index, NaiveIndex};
 pub use polygon::Polygons;

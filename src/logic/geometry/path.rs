@@ -56,7 +56,7 @@ impl Spot {
     }
 
     /// The same place, its longitude counted from `origin`.
-    fn from_origin(self, origin: i32) -> Self {
+    fn seen_from(self, origin: i32) -> Self {
         Self { x: wrap_grid(self.x - f64::from(origin)), ..self }
     }
 
@@ -159,15 +159,23 @@ impl Path {
         }
     }
 
-    /// Square of a distance in metres that no point of the path undercuts.
-    pub(crate) fn box_sq(&self, q: &Spot) -> f64 {
-        q.from_origin(self.origin).box_sq(&self.rect)
+    /// Whether the boxes of two paths share a place.
+    pub(crate) fn box_touches(&self, other: &Self) -> bool {
+        let [a, b] = [&self.rect, &other.rect];
+        let off = wrap_grid(f64::from(other.origin) - f64::from(self.origin)) as i64;
+        let lon = |x: i32, off: i64| i64::from(x) + off;
+        let meet = |off: i64| {
+            lon(a.min[0], 0) <= lon(b.max[0], off) && lon(b.min[0], off) <= lon(a.max[0], 0)
+        };
+        a.min[1] <= b.max[1]
+            && b.min[1] <= a.max[1]
+            && [off - TURN, off, off + TURN].into_iter().any(meet)
     }
 
     /// Whether the place is in the ring: half-open, so a place on a western or southern edge is
     /// in it and one on an eastern or northern edge is not.
     pub(crate) fn encloses(&self, q: &Spot) -> bool {
-        let q = q.from_origin(self.origin);
+        let q = q.seen_from(self.origin);
         if !may_cross(&q, &self.rect) {
             return false;
         }
@@ -211,7 +219,7 @@ impl Path {
 
     /// Lowers `best_sq` to the square of the distance in metres to the nearest edge, if nearer.
     pub(crate) fn nearest_sq(&self, q: &Spot, best_sq: &mut f64) {
-        let q = q.from_origin(self.origin);
+        let q = q.seen_from(self.origin);
         if q.box_sq(&self.rect) >= *best_sq {
             return;
         }
@@ -270,7 +278,7 @@ impl Path {
     /// The way from `a` to `b` in the path's own frame.
     pub(crate) fn segment(&self, a: Position, b: Position) -> ([f64; 2], [f64; 2]) {
         let (qa, qb) = (Spot::of(a), Spot::of(b));
-        let from = qa.from_origin(self.origin);
+        let from = qa.seen_from(self.origin);
         ([from.x, from.y], [from.x + wrap_grid(qb.x - qa.x), qb.y])
     }
 

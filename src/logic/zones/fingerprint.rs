@@ -27,7 +27,9 @@ impl Fingerprint {
                 hash.update(b"polygons-1");
                 for part in canonical_parts(polygons) {
                     put_count(&mut hash, part.len());
-                    part.iter().for_each(|ring| put_points(&mut hash, ring));
+                    for ring in &part {
+                        put_points(&mut hash, ring);
+                    }
                 }
             }
             Shape::Circle(circle) => {

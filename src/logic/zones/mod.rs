@@ -9,13 +9,23 @@ use serde_json::{Map, Value};
 use crate::logic::geometry::Shape;
 use crate::units::{EventTime, LayerId, Span, ZoneId};
 
+mod coordinates;
 mod diff;
+mod duration;
+mod fault;
+mod feature;
 mod fingerprint;
 mod read;
 
+#[cfg(test)]
+mod tests;
+
 pub use diff::{Diff, diff};
+pub use fault::{Fault, Place, Repair};
 pub use fingerprint::{Fingerprint, FingerprintError};
-pub use read::{Checked, Fault, Repair, parse_layer};
+pub use read::{
+    Checked, FAULTS_MAX, LAYER_BYTES_MAX, LAYER_VERTICES_MAX, VERSION_MAX, ZONES_MAX, parse_layer,
+};
 
 /// A named, versioned set of zones, checked.
 #[derive(Clone, PartialEq, Debug)]
