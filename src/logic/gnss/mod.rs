@@ -14,6 +14,7 @@ pub mod gate;
 pub mod line;
 pub mod record;
 pub mod trust;
+pub mod voting;
 
 /// Whether the position was measured by satellites or carried on by dead reckoning (FIX-3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
