@@ -3,7 +3,7 @@
 //! Always holds: a `Config` that exists passed every check (INV-8); defaults are those of the
 //! shipped reference. Does not know: where the files are or how they are read.
 
-use crate::units::Span;
+use crate::units::{EventTime, Span};
 
 /// `[decide]`: what makes a crossing. A zone may override the first four.
 #[derive(Clone, PartialEq, Debug)]
@@ -46,6 +46,34 @@ impl Default for Decide {
             vote_timeout: None,
             stale_after: Span::from_secs(300),
             infer_limit: None,
+        }
+    }
+}
+
+/// When this source was released (TIME-1): of the source, not of the build, so that the same
+/// source judges alike on every machine. 2026-11-30T00:00:00Z.
+pub const RELEASE_DATE: EventTime = EventTime::from_nanos(1_795_996_800_000_000_000);
+
+/// `[time]`: what makes a receiver's time believable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeRules {
+    /// How far a fix may lie from the running offset (TIME-3).
+    pub skew_tolerance: Span,
+    /// Fixes in a row that must agree before a step is believed (TIME-4).
+    pub steps_to_adopt: u8,
+    /// Earliest plausible time, set outright (TIME-1); also the base of TIME-2.
+    pub floor: Option<EventTime>,
+    /// Else the floor follows from this and from what was stored.
+    pub release_date: EventTime,
+}
+
+impl Default for TimeRules {
+    fn default() -> Self {
+        Self {
+            skew_tolerance: Span::from_secs(2),
+            steps_to_adopt: 5,
+            floor: None,
+            release_date: RELEASE_DATE,
         }
     }
 }
