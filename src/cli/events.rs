@@ -1,5 +1,6 @@
 //! `events`: committed events, from the running daemon or from a store.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::out::Out;
@@ -56,15 +57,17 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
     let mut events = asked(args, &socket, args.count.unwrap_or(COUNT_DEFAULT), None)?;
     print(&mut out, &events, args.json)?;
     let mut last = events.last().map(|event| event.seq);
-    while args.follow {
+    if !args.follow {
+        out.finish()?;
+        return Ok(Exit::Ok);
+    }
+    loop {
         out.flush()?;
         clock::pause(FOLLOW_EVERY);
         events = asked(args, &socket, usize::from(u16::MAX), last.or(Some(0)))?;
         print(&mut out, &events, args.json)?;
         last = events.last().map(|event| event.seq).or(last);
     }
-    out.finish()?;
-    Ok(Exit::Ok)
 }
 
 fn stored(args: &Args, path: &Path) -> Result<Vec<Event>, CliError> {
@@ -100,7 +103,7 @@ fn asked(
         ("after", after.map(|seq| seq.to_string())),
     ] {
         if let Some(value) = value {
-            path.push_str(&format!("&{key}={}", control::encode(&value)));
+            let _ = write!(path, "&{key}={}", control::encode(&value));
         }
     }
     status::ask(socket, &path)
@@ -122,16 +125,16 @@ pub(super) fn human(event: &Event) -> String {
     );
     let mut line = format!("{:>6}  {time:<30} {:<26}", event.seq, event.kind.name());
     if let (Some(layer), Some(zone)) = (&body.layer, &body.zone) {
-        line.push_str(&format!(" {layer}/{zone}"));
+        let _ = write!(line, " {layer}/{zone}");
     }
     if let Some(cause) = body.cause.as_deref().or(body.start.as_ref().map(|s| s.cause.as_str())) {
-        line.push_str(&format!(" ({cause})"));
+        let _ = write!(line, " ({cause})");
     }
     if let Some(gap) = &body.gap {
-        line.push_str(&format!(" between {} and {}", gap.from, gap.to));
+        let _ = write!(line, " between {} and {}", gap.from, gap.to);
     }
     if let Some(seconds) = body.duration_s {
-        line.push_str(&format!(" after {seconds} s"));
+        let _ = write!(line, " after {seconds} s");
     }
     line.trim_end().to_owned()
 }

@@ -13,7 +13,7 @@ use super::out::Out;
 use super::{CliError, ConfigArg, Exit, Verbosity, config_files, replay_print, run};
 use crate::daemon::{self, REPLAY_RECEIVED, REPLAY_TRUSTED};
 use crate::logic::config::{Config, ConfigFile};
-use crate::logic::engine::{Engine, Input, Step};
+use crate::logic::engine::{Engine, Input};
 use crate::logic::gnss::record::{self, Record};
 use crate::units::{BootTime, EventTime};
 
@@ -167,7 +167,7 @@ impl Replay {
         }
         for source in [REPLAY_TRUSTED, REPLAY_RECEIVED] {
             let step = self.engine.step(Input::End { source, at: BootTime::from_nanos(i64::MAX) });
-            self.printer.step(step)?;
+            self.printer.step(&step)?;
         }
         if let Some(bar) = bar {
             bar.finish_and_clear();
@@ -185,7 +185,7 @@ impl Replay {
             let length = bytes.len();
             let step = self.engine.step(Input::Bytes { source: REPLAY_TRUSTED, at, bytes });
             reader.consume(length);
-            self.printer.step(step)?;
+            self.printer.step(&step)?;
         }
     }
 
@@ -247,7 +247,7 @@ impl Replay {
                 self.engine.step(Input::BadRecord { source: REPLAY_TRUSTED })
             }
         };
-        self.printer.step(step)
+        self.printer.step(&step)
     }
 
     /// What was counted, to standard error. Lines that could not be read are bad data.
@@ -264,7 +264,7 @@ impl Replay {
             counters.sentences, counters.epochs, counters.fixes
         );
         if !rejects.is_empty() {
-            told.push_str(&format!("; not used: {}", rejects.join(", ")));
+            told = format!("{told}; not used: {}", rejects.join(", "));
         }
         if verbosity.verbose > 0 || io::stderr().is_terminal() || counters.fixes == 0 {
             CliError::new(Exit::Ok, told).say();

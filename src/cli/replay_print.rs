@@ -70,7 +70,7 @@ impl Printer {
     }
 
     /// Whatever of a step was asked for.
-    pub(super) fn step(&mut self, step: Step) -> Result<(), CliError> {
+    pub(super) fn step(&mut self, step: &Step) -> Result<(), CliError> {
         self.events += step.events.len() as u64;
         match self.print {
             Print::Events => step.events.iter().try_for_each(|event| self.event(event)),
@@ -96,9 +96,11 @@ impl Printer {
         let fix = &report.fix;
         let position = fix.position;
         let number = |value: Option<f32>| {
-            value.map_or(serde_json::Value::Null, |v| ((f64::from(v) * 100.0).round() / 100.0).into())
+            value.map_or(serde_json::Value::Null, |v| {
+                ((f64::from(v) * 100.0).round() / 100.0).into()
+            })
         };
-        let record = json!({
+        let mut record = json!({
             "asset": report.asset, "time": fix.time,
             "lat": position.lat_deg(), "lon": position.lon_deg(),
             "accuracy_m": (fix.accuracy_m * 100.0).round() / 100.0,
@@ -107,20 +109,14 @@ impl Printer {
             "usable": report.reason.is_none() && fix.quality == FixQuality::Measured,
             "reason": report.reason,
         });
-        match self.format {
-            Format::Csv => {
-                let row: Vec<String> =
-                    FIX_COLUMNS.iter().map(|key| plain(&record[*key])).collect();
-                self.row(&row)
-            }
-            _ => {
-                let mut record = record;
-                if let Some(object) = record.as_object_mut() {
-                    object.retain(|_, value| !value.is_null());
-                }
-                self.out.line(&record.to_string())
-            }
+        if self.format == Format::Csv {
+            let row: Vec<String> = FIX_COLUMNS.iter().map(|key| plain(&record[*key])).collect();
+            return self.row(&row);
         }
+        if let Some(object) = record.as_object_mut() {
+            object.retain(|_, value| !value.is_null());
+        }
+        self.out.line(&record.to_string())
     }
 
     fn row(&mut self, row: &[String]) -> Result<(), CliError> {

@@ -38,21 +38,19 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
 /// The exit code of each way not to run.
 pub(super) fn explain(error: &DaemonError) -> CliError {
     let exit = match error {
-        DaemonError::File(file) => match file {
-            FileError::NotAllowed(_) => Exit::NoPermission,
-            FileError::Missing(_) => Exit::NoInput,
-            _ => Exit::Data,
-        },
-        DaemonError::NoLayers(_) => Exit::NoInput,
-        DaemonError::Layer { .. } | DaemonError::TwoFiles { .. } => Exit::Data,
-        DaemonError::Identity { .. } | DaemonError::Uplink(_) => Exit::Config,
-        DaemonError::Store(StoreError::NotAllowed(_)) => Exit::NoPermission,
-        DaemonError::Store(StoreError::InUse(_)) => Exit::TempFail,
-        DaemonError::Store(_) => Exit::Config,
-        DaemonError::Control(ControlError::NotAllowed { .. }) => Exit::NoPermission,
-        DaemonError::Control(_) => Exit::Config,
-        DaemonError::Runtime(_) => Exit::TempFail,
+        DaemonError::File(FileError::NotAllowed(_))
+        | DaemonError::Store(StoreError::NotAllowed(_))
+        | DaemonError::Control(ControlError::NotAllowed { .. }) => Exit::NoPermission,
+        DaemonError::File(FileError::Missing(_)) | DaemonError::NoLayers(_) => Exit::NoInput,
+        DaemonError::File(_) | DaemonError::Layer { .. } | DaemonError::TwoFiles { .. } => {
+            Exit::Data
+        }
+        DaemonError::Store(StoreError::InUse(_)) | DaemonError::Runtime(_) => Exit::TempFail,
         DaemonError::Pipeline => Exit::Software,
+        DaemonError::Identity { .. }
+        | DaemonError::Uplink(_)
+        | DaemonError::Store(_)
+        | DaemonError::Control(_) => Exit::Config,
     };
     CliError::new(exit, error.to_string())
 }

@@ -22,7 +22,8 @@ pub(super) fn screen(status: &Status, colour: bool) -> String {
         position(&mut page, asset, status.assets.len() > 1, colour);
     }
     for source in &status.sources {
-        let heard = source.heard_s_ago.map_or_else(|| "never".into(), |s| format!("{} ago", ago(s)));
+        let heard =
+            source.heard_s_ago.map_or_else(|| "never".into(), |s| format!("{} ago", ago(s)));
         let state = if source.up { "open" } else { "closed" };
         let (name, kind, path) = (&source.name, &source.kind, &source.path);
         row(&mut page, "source", &format!("{name}  {kind} {path}  {state}, heard {heard}"));
@@ -71,7 +72,7 @@ fn position(page: &mut String, asset: &AssetStatus, named: bool, colour: bool) {
         let _ = write!(text, "  {:.0} km/h", speed_mps * KMH);
     }
     match asset.heard_s_ago {
-        Some(seconds) => text.push_str(&format!("  {} ago", ago(seconds))),
+        Some(seconds) => text = format!("{text}  {} ago", ago(seconds)),
         None => text.push_str("  from before this start"),
     }
     if let Some(quality) = asset.time_quality {
@@ -100,8 +101,11 @@ fn rejected(page: &mut String, status: &Status) {
 }
 
 fn zones(page: &mut String, status: &Status) {
-    let layers: Vec<String> =
-        status.layers.iter().map(|l| format!("{} in {} v{}", l.zones, l.layer, l.version)).collect();
+    let layers: Vec<String> = status
+        .layers
+        .iter()
+        .map(|l| format!("{} in {} v{}", l.zones, l.layer, l.version))
+        .collect();
     row(page, "zones", &layers.join(", "));
     for asset in status.assets.iter().take(ASSETS_MAX) {
         if asset.evaluating {

@@ -39,7 +39,7 @@ pub(super) enum Request {
 
 /// Who may do what.
 pub(super) fn rights(config: &Config) -> Rights {
-    control::rights(&config.control.group, &config.control.admin_group)
+    Rights::of_groups(&config.control.group, &config.control.admin_group)
 }
 
 /// Serves the control API until it is aborted.

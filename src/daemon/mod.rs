@@ -31,8 +31,9 @@ pub use prepare::{
     software,
 };
 
-/// Inputs that may wait for the pipeline: four seconds of a 25 Hz receiver's reads.
-const CHANNEL_INPUTS: usize = 1024;
+/// Reads that may wait for the pipeline: a slow serial line gives some hundred a second, and a
+/// disk may stall for 30 s with nothing lost.
+const CHANNEL_INPUTS: usize = 8192;
 
 /// Requests that may wait for the pipeline: more than all control connections together.
 const CHANNEL_REQUESTS: usize = 64;
@@ -97,11 +98,9 @@ async fn one_life(
     // STO-4: open → check → migrate → layers → memberships, then READY, then sources.
     let pipeline =
         Pipeline::start(&config, prepared, requests.clone(), asked, inputs, &lost_chunks)?;
-    let listener = control::bind(
-        std::path::Path::new(&config.control.socket),
-        Some(&config.control.group),
-    )
-    .map_err(DaemonError::Control)?;
+    let listener =
+        control::bind(std::path::Path::new(&config.control.socket), Some(&config.control.group))
+            .map_err(DaemonError::Control)?;
     let rights = desk::rights(&config);
     let server = tokio::spawn(desk::serve(listener, rights, requests.clone()));
     let handle = runtime.handle().clone();

@@ -9,10 +9,8 @@ use std::sync::Arc;
 use super::error::DaemonError;
 use crate::edge::files;
 use crate::edge::http::{Http, HttpOptions};
-use crate::logic::config::{
-    self, Config, Decide, Identity, Input, TimeRules, UplinkFormat, UplinkKind,
-};
-use crate::logic::engine::{HeartbeatRules, PositionDetail, Setup, SourceSetup, Trusting};
+use crate::logic::config::{self, Config, Decide, Identity, Input, UplinkFormat, UplinkKind};
+use crate::logic::engine::{HeartbeatRules, Setup, SourceSetup, Trusting};
 use crate::logic::gnss::line::Checksum;
 use crate::logic::uplink::{UplinkRules, WireFormat};
 use crate::logic::zones::{self, Layer};
@@ -111,12 +109,8 @@ fn setup(config: &Config, gateway: &GatewayId) -> Setup {
         gateway: gateway.clone(),
         software: Some(software()),
         decide: config.decide.clone(),
-        time: time_rules(config),
-        detail: match config.events.position {
-            config::PositionDetail::None => PositionDetail::None,
-            config::PositionDetail::Crossing => PositionDetail::Crossing,
-            config::PositionDetail::CrossingAndFix => PositionDetail::CrossingAndFix,
-        },
+        time: config.time.clone(),
+        detail: config.events.position,
         sources: sources.collect(),
         announce: true,
         report_fixes: false,
@@ -124,15 +118,6 @@ fn setup(config: &Config, gateway: &GatewayId) -> Setup {
             commit_every: config.flash.commit_every,
             heartbeat: config.flash.heartbeat,
         },
-    }
-}
-
-fn time_rules(config: &Config) -> TimeRules {
-    TimeRules {
-        skew_tolerance: config.time.skew_tolerance,
-        steps_to_adopt: config.time.steps_to_adopt,
-        floor: config.time.floor,
-        ..TimeRules::default()
     }
 }
 
@@ -154,10 +139,7 @@ pub fn replay_setup(config: &Config, gateway: &GatewayId, report_fixes: bool) ->
 }
 
 /// Reads every layer that the patterns name, checked under `decide`.
-pub fn read_layers(
-    patterns: &[String],
-    decide: &Decide,
-) -> Result<Vec<Arc<Layer>>, DaemonError> {
+pub fn read_layers(patterns: &[String], decide: &Decide) -> Result<Vec<Arc<Layer>>, DaemonError> {
     let mut layers: Vec<(PathBuf, Arc<Layer>)> = Vec::new();
     for pattern in patterns {
         let paths = files::glob(Path::new(pattern))?;

@@ -53,7 +53,7 @@ impl Report {
         let sources = config.sources.iter().map(|source| Known {
             status: SourceStatus {
                 name: source.name.to_string(),
-                kind: source.input.kind().name().to_owned(),
+                kind: source.input.kind_name().to_owned(),
                 path: match &source.input {
                     Input::Serial { path, .. } | Input::Jsonl { path } | Input::File { path } => {
                         path.clone()

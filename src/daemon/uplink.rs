@@ -55,8 +55,7 @@ impl Courier {
     /// Works until the machine is done or the pipeline is gone.
     pub(super) fn run(mut self) {
         let mut action = UplinkAction::Idle;
-        loop {
-            let Some(input) = self.perform(action) else { break };
+        while let Some(input) = self.perform(action) {
             if let UplinkInput::Stop { deadline } = input {
                 self.stop = Some(deadline);
             }
@@ -70,12 +69,8 @@ impl Courier {
     fn perform(&mut self, action: UplinkAction) -> Option<UplinkInput> {
         match action {
             UplinkAction::ReadBatch { lane, max_events, max_bytes } => {
-                let asked = self.ask(|answer| Request::ReadBatch {
-                    lane,
-                    max_events,
-                    max_bytes,
-                    answer,
-                })?;
+                let asked =
+                    self.ask(|answer| Request::ReadBatch { lane, max_events, max_bytes, answer })?;
                 Some(asked.map_or_else(failed, |batch| {
                     let summary = summary(&batch);
                     self.batch = Some(batch);

@@ -235,9 +235,12 @@ pub struct SnapshotZone {
 /// A range that will never be delivered, on an `events_lost`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Lost {
+    /// `telemetry` where it is not the events' own stream.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stream: Option<String>,
     /// First and last seq of each lost range.
     pub ranges: Vec<(u64, u64)>,
-    /// `quota`, `disk`, `dead_letter` or `state_lost`.
+    /// `quota`, `age`, `disk`, `dead_letter` or `state_lost`.
     pub reason: String,
 }
 

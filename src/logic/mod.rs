@@ -3,6 +3,7 @@
 
 pub mod config;
 pub mod crossing;
+pub mod engine;
 pub mod event;
 pub mod geometry;
 pub mod gnss;

@@ -31,6 +31,18 @@ pub struct Rights {
     pub admin_group: Option<u32>,
 }
 
+impl Rights {
+    /// The owner is whoever runs the daemon; a group that does not exist has no members.
+    pub fn of_groups(group: &str, admin_group: &str) -> Self {
+        let gid = |name| {
+            let found = nix::unistd::Group::from_name(name).ok().flatten();
+            found.map(|group| group.gid.as_raw())
+        };
+        let owner_uid = nix::unistd::geteuid().as_raw();
+        Self { owner_uid, group: gid(group), admin_group: gid(admin_group) }
+    }
+}
+
 /// Root and the daemon's user may do all, admins read and change, the group reads.
 pub fn may(access: Access, peer: &Peer, rights: &Rights) -> bool {
     let member = |gid: Option<u32>| gid.is_some_and(|gid| peer.gids.contains(&gid));

@@ -10,7 +10,7 @@ use super::merge::{Merged, SOURCE_NAME, Section, Setting, shown};
 use super::schema::{self, SOURCE};
 use super::sections::{
     Checksum, Control, Decide, Events, Flash, Gateway, Identity, Input, Log, LogLevel,
-    PositionDetail, Source, SourceKind, Spool, Time, Uplink, UplinkFormat, UplinkKind, Zones,
+    PositionDetail, Source, SourceKind, Spool, TimeRules, Uplink, UplinkFormat, UplinkKind, Zones,
 };
 use super::value::{self, Value};
 use super::{Config, Effective, Env, Loaded};
@@ -131,10 +131,11 @@ pub(super) fn build(
         gateway,
         sources,
         decide,
-        time: Time {
+        time: TimeRules {
             skew_tolerance: time.span("skew_tolerance"),
             steps_to_adopt: time.count("steps_to_adopt") as u8,
             floor: time.time("floor"),
+            ..TimeRules::default()
         },
         zones: Zones {
             files: zones.opt_list("files"),

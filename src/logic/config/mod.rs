@@ -25,7 +25,8 @@ pub use fault::{ConfigFault, Origin};
 pub use schema::reference;
 pub use sections::{
     Address, Checksum, Control, Decide, Events, Flash, Gateway, Identity, Input, Log, LogLevel,
-    PositionDetail, Source, SourceKind, Spool, Time, Uplink, UplinkFormat, UplinkKind, Zones,
+    PositionDetail, RELEASE_DATE, Source, SourceKind, Spool, TimeRules, Uplink, UplinkFormat,
+    UplinkKind, Zones,
 };
 pub use value::{TextError, parse_duration, parse_size};
 
@@ -51,7 +52,7 @@ pub struct Config {
     /// What makes a crossing.
     pub decide: Decide,
     /// How receivers' clocks are trusted.
-    pub time: Time,
+    pub time: TimeRules,
     /// Where layers come from.
     pub zones: Zones,
     /// Where events go.

@@ -152,6 +152,21 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// Its kind, as a config writes it.
+    pub const fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Serial { .. } => SourceKind::Serial,
+            Self::Gpsd { .. } => SourceKind::Gpsd,
+            Self::Tcp { .. } => SourceKind::Tcp,
+            Self::Udp { .. } => SourceKind::Udp,
+            Self::Jsonl { .. } => SourceKind::Jsonl,
+            Self::File { .. } => SourceKind::File,
+        }
+        .name()
+    }
+}
+
 /// `host:port`, the port checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
@@ -226,15 +241,32 @@ impl Default for Decide {
     }
 }
 
+/// When this source was released (TIME-1): of the source, not of the build, so that the same
+/// source judges alike on every machine. 2026-11-30T00:00:00Z.
+pub const RELEASE_DATE: EventTime = EventTime::from_nanos(1_795_996_800_000_000_000);
+
 /// `[time]`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Time {
-    /// How far ahead of its estimate a time may be (TIME-3).
+pub struct TimeRules {
+    /// How far a fix may lie from the running offset (TIME-3).
     pub skew_tolerance: Span,
-    /// Fixes in a row that make a step (TIME-4).
+    /// Fixes in a row that must agree before a step is believed (TIME-4).
     pub steps_to_adopt: u8,
-    /// The floor outright (TIME-1).
+    /// Earliest plausible time, set outright (TIME-1); also the base of TIME-2.
     pub floor: Option<EventTime>,
+    /// Else the floor follows from this and from what was stored. No key sets it.
+    pub release_date: EventTime,
+}
+
+impl Default for TimeRules {
+    fn default() -> Self {
+        Self {
+            skew_tolerance: Span::from_secs(2),
+            steps_to_adopt: 5,
+            floor: None,
+            release_date: RELEASE_DATE,
+        }
+    }
 }
 
 /// `[zones]`.

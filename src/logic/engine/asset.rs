@@ -8,11 +8,12 @@ use super::intake::Carried;
 use super::reconcile::Reconcile;
 use crate::logic::crossing::asset::AssetCrossing;
 use crate::logic::crossing::ground::Ground;
+use crate::logic::event::{Body, SnapshotZone};
 use crate::logic::gnss::Fix;
 use crate::logic::gnss::gate::Gate;
 use crate::logic::gnss::trust::{AssetClock, Trust};
 use crate::logic::group::{AssetRow, Group};
-use crate::logic::order::Heap;
+use crate::logic::order::{Heap, Watermark};
 use crate::units::{AssetId, BootTime, EventTime, Position};
 
 /// What one source says of one asset.
@@ -71,7 +72,7 @@ impl Asset {
         gate: Gate,
         last_gnss: Option<EventTime>,
     ) -> Self {
-        let watermark = row.watermark.map(|time| (row.step, time));
+        let watermark = row.watermark.map(|time| Watermark { step: row.step, time });
         Self {
             id: row.asset,
             clock: AssetClock::restored(row.step + 1, last_gnss),
@@ -88,10 +89,32 @@ impl Asset {
         }
     }
 
+    /// The full set of its zones, as of its last fix.
+    pub(super) fn snapshot(&self, ground: &Ground) -> Body {
+        let zones = self.crossing.live().iter().filter_map(|live| {
+            let key = &ground.zone(live.zone).key;
+            let visit = live.visit.as_ref()?;
+            Some(SnapshotZone {
+                layer: key.layer.clone(),
+                zone: key.zone.clone(),
+                visit: visit.id.clone(),
+            })
+        });
+        Body {
+            asset: Some(self.id.clone()),
+            confirmed_at: self.crossing.remembered.last_seen,
+            zones: Some(zones.collect()),
+            ..Body::default()
+        }
+    }
+
     /// Adds the rows that changed.
     pub(super) fn rows(&mut self, ground: &Ground, group: &mut Group) {
         if !std::mem::take(&mut self.dirty) {
             return;
+        }
+        if let Some(time) = self.last_gnss {
+            self.clock.stored_gnss(time);
         }
         durable::pair_rows(ground, &self.id, &mut self.crossing, group);
         let stored = StoredAsset {
@@ -100,7 +123,7 @@ impl Asset {
             last_gnss: self.last_gnss,
         };
         // The step in use, not the watermark's: a restart must begin one that was never used.
-        let watermark = self.heap.watermark().map(|(_, time)| time);
+        let watermark = self.heap.watermark().map(|mark| mark.time);
         group.assets.push(durable::asset_row(&self.id, self.clock.step(), watermark, &stored));
         self.saved = self.crossing.remembered.last.map(|last| last.position);
     }

@@ -13,7 +13,7 @@ use crate::logic::event::{Body, Kind, TimeQuality};
 use crate::logic::geometry;
 use crate::logic::gnss::gate::{GateRules, Verdict};
 use crate::logic::gnss::{Fix, Reject};
-use crate::logic::order::Released;
+use crate::logic::order::OrderedFix;
 use crate::units::{BootTime, EventTime, Span};
 
 impl Engine {
@@ -34,22 +34,22 @@ impl Engine {
             self.decide(asset, &released);
         }
         let own = &mut self.assets[asset];
-        if let Some(deadline) = own.heap.next_deadline() {
-            if own.alarm.is_none_or(|alarm| deadline < alarm) {
-                own.alarm = Some(deadline);
-                self.alarms.set(deadline, Due::Asset(asset));
-            }
+        if let Some(deadline) = own.heap.next_deadline()
+            && own.alarm.is_none_or(|alarm| deadline < alarm)
+        {
+            own.alarm = Some(deadline);
+            self.alarms.set(deadline, Due::Asset(asset));
         }
     }
 
-    fn decide(&mut self, asset: usize, released: &Released<Carried>) {
+    pub(super) fn decide(&mut self, asset: usize, released: &OrderedFix<Carried>) {
         let carried = released.payload();
         let fix = carried.at_time(released.time(), carried.time_quality);
-        let rules = self.gate_rules(carried.source);
+        let rules = self.gate_rules(usize::from(carried.source));
         let own = &mut self.assets[asset];
         own.dirty = true;
         self.heartbeat.fix();
-        let verdict = own.gate.judge(&rules, &fix, carried.source as u16, released.step());
+        let verdict = own.gate.judge(&rules, &fix, carried.source, released.step());
         let reason = match verdict {
             Verdict::Usable => None,
             Verdict::Sustains => {
@@ -60,8 +60,8 @@ impl Engine {
         };
         self.report(asset, &fix, reason);
         if verdict == Verdict::Usable {
-            let powered_from = (!carried.trusted)
-                .then(|| fix.time - Span::from_nanos(released.at().nanos()));
+            let powered_from =
+                (!carried.trusted).then(|| fix.time - Span::from_nanos(released.at().nanos()));
             self.usable(asset, &fix, released.at(), powered_from, &rules);
         }
     }
@@ -110,8 +110,7 @@ impl Engine {
         self.heartbeat.moved |= own.saved.is_none_or(moved);
         let limits =
             Limits { interval: own.gate.interval(rules), silence: own.gate.silence_limit(rules) };
-        let heard =
-            Heard { time: fix.time, position: fix.position, accuracy_m: fix.accuracy_m };
+        let heard = Heard { time: fix.time, position: fix.position, accuracy_m: fix.accuracy_m };
         let mut happenings = std::mem::take(&mut self.happenings);
         own.crossing.fix(&self.ground, &self.setup.decide, limits, heard, &mut happenings);
         for happening in happenings.drain(..) {

@@ -3,6 +3,7 @@
 //! Always holds: `inside` is present iff the membership changes (INV-1); an uncertain event has no
 //! `at`. Does not know: event numbers.
 
+use crate::logic::config::PositionDetail;
 use crate::logic::crossing::asset::{Happening, Heard, Visit, What};
 use crate::logic::crossing::bracket::{self, Restart};
 use crate::logic::crossing::ground::{ActiveZone, Ground};
@@ -10,18 +11,6 @@ use crate::logic::crossing::machine::Commit;
 use crate::logic::event::{Body, Certainty, Entered, Kind, Place};
 use crate::logic::gnss::Fix;
 use crate::units::{AssetId, EventTime, Span};
-
-/// How much of a position an event carries: `[events] position`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum PositionDetail {
-    /// Nothing.
-    None,
-    /// Where the boundary was crossed.
-    Crossing,
-    /// That, and the deciding fix.
-    #[default]
-    CrossingAndFix,
-}
 
 /// What is the same for every event of one fix.
 pub(super) struct Scene<'a> {
@@ -84,19 +73,14 @@ fn fill_fix(scene: &Scene<'_>, body: &mut Body) {
     let fix = scene.fix;
     body.confirmed_at = Some(fix.time);
     body.time_quality = Some(fix.time_quality);
-    if scene.detail == PositionDetail::CrossingAndFix {
+    if scene.detail == PositionDetail::CrossingFix {
         body.position = Some(Place::new(fix.position, Some(fix.accuracy_m)));
         body.speed_mps = fix.speed_mps.map(hundredths);
         body.heading_deg = fix.heading_deg.map(hundredths);
     }
 }
 
-fn crossed(
-    scene: &Scene<'_>,
-    body: &mut Body,
-    commit: &Commit,
-    ended: Option<&Visit>,
-) -> Kind {
+fn crossed(scene: &Scene<'_>, body: &mut Body, commit: &Commit, ended: Option<&Visit>) -> Kind {
     let kind = bracket::kind(commit).expect("an initial outside is counted, never sent");
     body.inside = Some(commit.side.is_inside());
     body.fixes = Some(u32::from(commit.votes));

@@ -66,10 +66,8 @@ mod tests {
 
     #[test]
     fn sto_2_events_within_a_second_and_heartbeats_when_nothing_crosses() {
-        let rules = HeartbeatRules {
-            commit_every: Span::from_secs(1),
-            heartbeat: Span::from_secs(900),
-        };
+        let rules =
+            HeartbeatRules { commit_every: Span::from_secs(1), heartbeat: Span::from_secs(900) };
         let at = |s| BootTime::from_nanos(0) + Span::from_secs(s);
         let mut beat = Heartbeat::new(at(100), rules);
         assert_eq!(beat.deadline(), None, "parked and unheard: nothing is written");

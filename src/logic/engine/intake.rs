@@ -46,7 +46,7 @@ pub struct SourceSetup {
 /// A fix that waits for its time, or for its turn.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Carried {
-    pub(super) source: usize,
+    pub(super) source: u16,
     pub(super) trusted: bool,
     pub(super) time_quality: TimeQuality,
     position: Position,
@@ -121,11 +121,11 @@ impl Engine {
             return;
         }
         let own = &mut self.sources[source];
-        if let Some(deadline) = own.assembler.deadline() {
-            if own.alarm.is_none() {
-                own.alarm = Some(deadline);
-                self.alarms.set(deadline, Due::Source(source));
-            }
+        if let Some(deadline) = own.assembler.deadline()
+            && own.alarm.is_none()
+        {
+            own.alarm = Some(deadline);
+            self.alarms.set(deadline, Due::Source(source));
         }
     }
 
@@ -170,7 +170,7 @@ impl Engine {
         let own = &mut self.assets[asset];
         let Some(place) = own.lines.iter().position(|line| line.source == source) else { return };
         if trusted {
-            own.lines[place].trust.finish(&mut own.clock, &self.setup.time);
+            own.lines[place].trust.finish(&own.clock, &self.setup.time);
             self.drain(source, asset, place);
             self.assets[asset].heap.finish();
             self.release(asset, BootTime::from_nanos(0));
@@ -187,7 +187,7 @@ impl Engine {
         }
         let Some(asset) = self.asset_of(&self.setup.sources[source].asset.clone()) else { return };
         let carried = Carried {
-            source,
+            source: source as u16,
             trusted,
             time_quality: TimeQuality::Gnss,
             // Without a position the epoch only tells the date.
@@ -200,7 +200,10 @@ impl Engine {
         };
         let stamp = Stamp {
             at: if trusted { at } else { epoch.stamp },
-            time: ReceiverTime::Nmea { of_day: epoch.time, date: epoch.date },
+            time: ReceiverTime::Nmea {
+                of_day: epoch.time,
+                date: epoch.date.map(|date| (date.year(), date.month(), date.day())),
+            },
             valid_position: place.is_some(),
             payload: carried,
         };
@@ -221,7 +224,7 @@ impl Engine {
             return self.counters.reject(Reject::TooManyAssets);
         };
         let carried = Carried {
-            source,
+            source: source as u16,
             trusted,
             time_quality: TimeQuality::Gnss,
             position,
@@ -243,19 +246,17 @@ impl Engine {
     /// Gives a stamp its time, and puts what has one into its asset's order.
     fn stamp(&mut self, source: usize, asset: usize, stamp: Stamp<Carried>) {
         let own = &mut self.assets[asset];
-        let place = match own.lines.iter().position(|line| line.source == source) {
-            Some(place) => place,
-            None => {
-                let mode = match self.setup.sources[source].trusting {
-                    Trusting::Serial => Mode::Serial,
-                    Trusting::Network => Mode::Network,
-                    Trusting::Fixes => Mode::Fixes,
-                };
-                own.lines.push(Line { source, trust: Trust::new(mode) });
-                own.lines.len() - 1
-            }
-        };
-        let watermark = own.heap.watermark();
+        let known = own.lines.iter().position(|line| line.source == source);
+        let place = known.unwrap_or_else(|| {
+            let mode = match self.setup.sources[source].trusting {
+                Trusting::Serial => Mode::Serial,
+                Trusting::Network => Mode::Network,
+                Trusting::Fixes => Mode::Fixes,
+            };
+            own.lines.push(Line { source, trust: Trust::new(mode) });
+            own.lines.len() - 1
+        });
+        let watermark = own.heap.watermark().map(|mark| (mark.step, mark.time));
         let trust = &mut own.lines[place].trust;
         trust.handle(&mut own.clock, &self.setup.time, stamp, watermark, true, self.system);
         self.drain(source, asset, place);
@@ -284,11 +285,17 @@ impl Engine {
             time: timed.time,
             at: timed.at,
             window,
+            source: payload.source,
             accuracy_m: payload.accuracy_m,
             payload,
         };
         let reason = match self.assets[asset].heap.push(entry, trusted) {
-            Pushed::Accepted => return,
+            Pushed::Accepted { early } => {
+                if let Some(early) = early {
+                    self.decide(asset, &early);
+                }
+                return;
+            }
             Pushed::Late { .. } => Reject::Late,
             Pushed::Repeat => Reject::Repeat,
             Pushed::SameInstant => Reject::SameInstant,

@@ -8,13 +8,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::logic::config::{Decide, TimeRules};
+use crate::logic::config::{Decide, PositionDetail, TimeRules};
 use crate::logic::crossing::asset::Happening;
 use crate::logic::crossing::ground::Ground;
-use crate::logic::event::{Body, Event, GapCause, Kind, Lane, Start};
+use crate::logic::event::{Body, Event, GapCause, Kind, Lane, Lost, Start};
 use crate::logic::gnss::record::Record;
 use crate::logic::gnss::{Fix, Reject};
-use crate::logic::group::{Group, Restored};
+use crate::logic::group::{Group, Loss, LossReport, Restored};
 use crate::logic::health::Counters;
 use crate::logic::zones::Layer;
 use crate::units::{AssetId, BootTime, GatewayId, Span, StreamId, WallTime};
@@ -32,7 +32,6 @@ mod view;
 
 use alarms::Alarms;
 use asset::Asset;
-pub use emit::PositionDetail;
 use heartbeat::Heartbeat;
 pub use heartbeat::HeartbeatRules;
 use intake::Source;
@@ -117,6 +116,8 @@ pub enum Input<'a> {
         /// Now.
         now: BootTime,
     },
+    /// The full set of every asset's zones is due.
+    Snapshot,
     /// The system clock, while the kernel says that it is synchronised (TIME-5).
     System {
         /// What it says.
@@ -188,18 +189,12 @@ impl Engine {
             set_aside: None,
         };
         let zero = BootTime::from_nanos(0);
-        let birth =
-            Birth { boot: zero, boot_id: String::new(), wall: WallTime::from_nanos(0) };
+        let birth = Birth { boot: zero, boot_id: String::new(), wall: WallTime::from_nanos(0) };
         Self::start(setup, layers, restored, &birth)
     }
 
     /// An engine that goes on where its store left off (STO-4).
-    pub fn start(
-        setup: Setup,
-        layers: &[Arc<Layer>],
-        restored: Restored,
-        birth: &Birth,
-    ) -> Self {
+    pub fn start(setup: Setup, layers: &[Arc<Layer>], restored: Restored, birth: &Birth) -> Self {
         let plan = start::plan(layers, &restored.layers);
         let ground = Ground::new(&setup.decide, &plan.activations);
         let story = start::story(restored.last_run.as_ref(), birth, &ground);
@@ -247,6 +242,7 @@ impl Engine {
                 self.end(source);
             }
             Input::Wake { now } => self.fire_before(now - WAKE_LAG + Span::from_nanos(1)),
+            Input::Snapshot => self.snapshot(),
             Input::System { wall } => self.system = wall,
         }
         std::mem::take(&mut self.step)
@@ -280,6 +276,10 @@ impl Engine {
     pub fn started(&self) -> &Start {
         &self.start
     }
+    /// Checked sentences of one source.
+    pub fn sentences(&self, source: usize) -> u64 {
+        self.sources[source].sentences
+    }
     /// The zones in force.
     pub fn ground(&self) -> &Ground {
         &self.ground
@@ -299,6 +299,36 @@ impl Engine {
         self.step.events.push(Event { seq, id: id.clone(), kind, gateway, body });
         self.heartbeat.event();
         id
+    }
+
+    /// DEL-1: what will never be delivered is said, with exact ranges and why; then every
+    /// membership, because the server may have missed one.
+    pub fn lost(&mut self, losses: &[Loss]) -> (Step, Vec<LossReport>) {
+        let mut reported = Vec::new();
+        let mut reasons: Vec<(Lane, &str)> = losses.iter().map(|l| (l.lane, &*l.reason)).collect();
+        reasons.sort_by_key(|(lane, reason)| (*lane == Lane::Telemetry, *reason));
+        reasons.dedup();
+        for (lane, reason) in reasons {
+            let by = self.numbers.next_event;
+            let own = losses.iter().filter(|l| l.lane == lane && l.reason == reason);
+            reported.extend(own.clone().map(|loss| LossReport { loss: loss.id, by }));
+            let lost = Lost {
+                stream: (lane == Lane::Telemetry).then(|| "telemetry".to_owned()),
+                ranges: own.map(|loss| (loss.first, loss.last)).collect(),
+                reason: reason.to_owned(),
+            };
+            self.emit(Kind::EventsLost, Body { lost: Some(lost), ..Body::default() });
+        }
+        self.snapshot();
+        (std::mem::take(&mut self.step), reported)
+    }
+
+    /// `membership_snapshot` of every asset, as of its own number.
+    fn snapshot(&mut self) {
+        for asset in 0..self.assets.len() {
+            let body = self.assets[asset].snapshot(&self.ground);
+            self.emit(Kind::MembershipSnapshot, body);
+        }
     }
 
     fn announce_start(&mut self, restored: &Restored, plan: &start::Plan) {

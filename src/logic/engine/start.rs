@@ -76,12 +76,7 @@ fn layer_row(layer: &Layer, before: Option<&LayerRow>) -> LayerRow {
         let since = since(&zone.id, &shape);
         (zone.id.clone(), shape, since)
     });
-    LayerRow {
-        layer: layer.id.clone(),
-        version: layer.version,
-        generation,
-        zones: zones.collect(),
-    }
+    LayerRow { layer: layer.id.clone(), version: layer.version, generation, zones: zones.collect() }
 }
 
 /// A stored state that cannot be read is our own broken invariant.

@@ -1,0 +1,178 @@
+//! Which times can be true at all (TIME-1), and which are true but 1024 weeks back (TIME-2).
+//!
+//! Always holds: a time at or above the floor is never moved; an era is added only below the
+//! release date (or `[time] floor`), never because of what was stored (C18, C21).
+//! Does not know: boot times and offsets; who accuses the floor is counted elsewhere.
+
+use serde::{Deserialize, Serialize};
+
+use crate::logic::config::TimeRules;
+use crate::units::{EventTime, Span};
+
+const DAY: Span = Span::from_secs(86_400);
+const WEEK: Span = DAY.times(7);
+/// One roll of the ten-bit week number of GPS (IS-GPS-200).
+const ERA: Span = WEEK.times(1024);
+/// Plausible is less than this above the floor (TIME-1): under one era, so that no two eras of
+/// one time are both plausible.
+const PLAUSIBLE: Span = WEEK.times(1000);
+/// What the floor lies below the time it comes from (TIME-1).
+const FLOOR_MARGIN: Span = Span::from_secs(3600);
+/// A time is a week rollover only when it is more than this below the base (TIME-2): 5 years.
+const ROLLOVER_BELOW: Span = Span::from_secs(5 * 31_557_600);
+/// An era must put it within this above the base (TIME-2): 14 years.
+const ROLLOVER_ABOVE: Span = Span::from_secs(14 * 31_557_600);
+
+/// Days since 1970 on which receivers wake before they know the time: 1970-01-01, 1980-01-06,
+/// 1999-08-22, 2000-01-01, 2019-04-07 (TIME-2).
+const COLD_START_DAYS: [i64; 5] = [0, 3_657, 10_825, 10_957, 17_993];
+
+/// What all sources of one asset share about time: how often it stepped, and its floor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct AssetClock {
+    step: u32,
+    last_gnss: Option<EventTime>,
+    /// Where the floor was lowered to in this run (TIME-2); not stored, so that a restart with
+    /// a repaired receiver is judged afresh.
+    #[serde(skip)]
+    lowered: Option<EventTime>,
+}
+
+impl AssetClock {
+    /// A restart without an accepted checkpoint: the next step begins (ORD-1).
+    pub fn restored(step: u32, last_gnss: Option<EventTime>) -> Self {
+        Self { step: step.saturating_add(1), last_gnss, lowered: None }
+    }
+    /// The asset's step number, first part of the ordering key.
+    pub fn step(&self) -> u32 {
+        self.step
+    }
+    /// The last stored event time of quality `gnss`.
+    pub fn last_gnss(&self) -> Option<EventTime> {
+        self.last_gnss
+    }
+    /// An event or fix of quality `gnss` was stored with this time. It may lie below the one
+    /// before: that one was a lie (C21).
+    pub fn stored_gnss(&mut self, time: EventTime) {
+        self.last_gnss = Some(time);
+    }
+    /// A new step begins (TIME-4, ORD-4).
+    pub fn begin_step(&mut self) {
+        self.step = self.step.saturating_add(1);
+    }
+    /// Where the floor was lowered to, if a receiver proved it wrong (TIME-2).
+    pub fn lowered(&self) -> Option<EventTime> {
+        self.lowered
+    }
+    pub(super) fn lower_floor(&mut self, lowest: EventTime) {
+        self.lowered = Some(lowest - FLOOR_MARGIN);
+    }
+    /// The earliest plausible time (TIME-1).
+    pub fn floor(&self, rules: &TimeRules) -> EventTime {
+        if let Some(floor) = self.lowered.or(rules.floor) {
+            return floor;
+        }
+        let latest = self.last_gnss.map_or(rules.release_date, |t| t.max(rules.release_date));
+        latest - FLOOR_MARGIN
+    }
+}
+
+/// Where a time stands against the floor (TIME-1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Standing {
+    /// Below the floor: accuses it.
+    Below,
+    /// Can be true.
+    Plausible,
+    /// 1000 weeks or more above the floor.
+    Beyond,
+}
+
+/// Compares a time with a floor.
+pub(super) fn standing(time: EventTime, floor: EventTime) -> Standing {
+    if time < floor {
+        Standing::Below
+    } else if time < floor + PLAUSIBLE {
+        Standing::Plausible
+    } else {
+        Standing::Beyond
+    }
+}
+
+/// Whether the time is within a day of one that receivers make up when cold.
+pub(super) fn is_cold_start(time: EventTime) -> bool {
+    let day = time.nanos().div_euclid(DAY.nanos());
+    COLD_START_DAYS.iter().any(|cold| (day - cold).abs() <= 1)
+}
+
+/// The time with the week rollover undone, where TIME-2 says that it is one.
+pub(super) fn undo_rollover(time: EventTime, base: EventTime) -> Option<EventTime> {
+    if time >= base - ROLLOVER_BELOW || is_cold_start(time) {
+        return None;
+    }
+    let missing = i128::from(base.nanos()) - i128::from(time.nanos());
+    let era = i128::from(ERA.nanos());
+    let eras = (missing + era - 1) / era;
+    let moved = i128::from(time.nanos()) + eras * era;
+    let moved = EventTime::from_nanos(i64::try_from(moved).ok()?);
+    (moved - base <= ROLLOVER_ABOVE).then_some(moved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn t(text: &str) -> EventTime {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn time_2_era_is_the_one_that_lands_above_the_base() {
+        let base = t("2026-11-30T00:00:00Z");
+        let cases = [
+            ("2007-04-16T12:00:00Z", Some("2026-11-30T12:00:00Z")),
+            ("1987-08-31T12:00:00Z", Some("2026-11-30T12:00:00Z")),
+            // Fourteen years on the receiver still rolls right; after that nobody can know.
+            ("2021-01-01T00:00:00Z", Some("2040-08-17T00:00:00Z")),
+            ("2021-12-01T00:00:00Z", None),
+            ("2007-04-15T12:00:00Z", None),
+            // A right receiver is left alone (C9), so is a cold one (C18).
+            ("2026-11-29T00:00:00Z", None),
+            ("2027-01-01T00:00:00Z", None),
+            ("1970-01-01T00:00:05Z", None),
+            ("1980-01-06T00:00:05Z", None),
+            ("1980-01-05T23:59:47Z", None),
+            ("1999-08-22T12:00:00Z", None),
+            ("2000-01-01T12:00:00Z", None),
+            ("2019-04-08T12:00:00Z", None),
+        ];
+        for (time, want) in cases {
+            assert_eq!(undo_rollover(t(time), base), want.map(t), "{time}");
+        }
+    }
+
+    #[test]
+    fn time_1_floor_is_the_later_of_release_and_stored_less_an_hour() {
+        let mut rules = TimeRules { release_date: t("2026-11-30T00:00:00Z"), ..<_>::default() };
+        let mut clock = AssetClock::default();
+        assert_eq!(clock.floor(&rules), t("2026-11-29T23:00:00Z"));
+        clock.stored_gnss(t("2020-01-01T00:00:00Z"));
+        assert_eq!(clock.floor(&rules), t("2026-11-29T23:00:00Z"));
+        clock.stored_gnss(t("2027-01-01T00:00:00Z"));
+        assert_eq!(clock.floor(&rules), t("2026-12-31T23:00:00Z"));
+        rules.floor = Some(t("2010-01-01T00:00:00Z"));
+        assert_eq!(clock.floor(&rules), t("2010-01-01T00:00:00Z"));
+        clock.lower_floor(t("2009-01-01T00:00:00Z"));
+        assert_eq!(clock.floor(&rules), t("2008-12-31T23:00:00Z"));
+        assert_eq!(AssetClock::restored(7, clock.last_gnss()).step(), 8);
+    }
+
+    #[test]
+    fn time_1_plausible_is_a_thousand_weeks() {
+        let floor = t("2026-11-30T00:00:00Z");
+        assert_eq!(standing(floor, floor), Standing::Plausible);
+        assert_eq!(standing(floor - Span::from_nanos(1), floor), Standing::Below);
+        assert_eq!(standing(floor + PLAUSIBLE, floor), Standing::Beyond);
+        assert_eq!(standing(floor + PLAUSIBLE - Span::from_nanos(1), floor), Standing::Plausible);
+    }
+}

@@ -1,0 +1,233 @@
+//! An honest time for every fix of one (asset, source): the clock-trust machine (TIME-1…7).
+//!
+//! Always holds: a fix keeps its own time unless it is ahead of what the source's other fixes
+//! say; a fix comes out once, or is counted under `no_time`; everything is bounded. The system
+//! clock only ever names a date, and only where the kernel vouches for it.
+//! Does not know: what a fix is (`T`), ordering, which source votes; it is told.
+
+use std::collections::VecDeque;
+
+use crate::logic::config::TimeRules;
+use crate::logic::event::TimeQuality;
+use crate::units::{BootTime, EventTime, Span, WallTime};
+
+mod date;
+mod floor;
+mod held;
+mod live;
+mod offset;
+mod recording;
+#[cfg(test)]
+mod tests;
+
+pub use floor::AssetClock;
+
+use live::Live;
+use recording::Recording;
+
+/// Fixes kept while their time is not known yet (TIME-6): 17 min at 1 Hz.
+pub const HELD_MAX: usize = 1024;
+
+/// How far a source's arrival times may be believed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Bytes arrive when they are sent: a serial port.
+    Serial,
+    /// Bytes may arrive much later: everything that crosses a network or another program.
+    Network,
+    /// `trust = "fixes"`: recorded or accelerated, event time is arrival time.
+    Fixes,
+}
+
+/// What the receiver says of time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReceiverTime {
+    /// NMEA, where each part may be missing. 23:59:60 is a time of day (TIME-5).
+    Nmea {
+        /// Time of day, zero to 24 h and a second.
+        of_day: Option<Span>,
+        /// Year, month, day.
+        date: Option<(i16, i8, i8)>,
+    },
+    /// A full instant: records and gpsd.
+    Utc(EventTime),
+}
+
+/// One epoch as it arrived.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Stamp<T> {
+    /// When its first byte came.
+    pub at: BootTime,
+    /// What it says of time.
+    pub time: ReceiverTime,
+    /// Whether it has a valid position. One without only informs the date.
+    pub valid_position: bool,
+    /// The fix, not dated yet.
+    pub payload: T,
+}
+
+/// A fix whose time is settled.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Timed<T> {
+    /// The fix.
+    pub payload: T,
+    /// Its event time.
+    pub time: EventTime,
+    /// Where that comes from (TIME-7).
+    pub quality: TimeQuality,
+    /// When it arrived.
+    pub at: BootTime,
+    /// The asset's step number it belongs to.
+    pub step: u32,
+}
+
+/// What happened to times, by kind. Only ever grows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TrustCounters {
+    /// Ahead of the estimate and pulled back to it (TIME-3).
+    pub clamped: u64,
+    /// Given boot time + offset instead of a time of their own (TIME-6).
+    pub restamped: u64,
+    /// Steps adopted (TIME-4).
+    pub stepped: u64,
+    /// Fixes that had an era added (TIME-2).
+    pub rollover: u64,
+    /// Times the floor was proved wrong and lowered (TIME-2).
+    pub floor_conflict: u64,
+    /// Fixes that had to wait for a time (TIME-6).
+    pub held: u64,
+    /// Fixes lost because no time came for them.
+    pub no_time: u64,
+    /// Times that no date could be made of, or a date that does not exist.
+    pub bad_date: u64,
+}
+
+/// Why a source's clock needs a person's attention.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Degraded {
+    /// No date within 60 s, and the system's is not synchronised (TIME-5).
+    NoDate,
+    /// The receiver proved the floor wrong: release date, stored time or `[time] floor` is
+    /// ahead of the truth, or the receiver is far behind it (TIME-2).
+    FloorConflict,
+    /// Fixes are waiting for a time that can be trusted (TIME-6).
+    Held,
+}
+
+/// What is known around one stamp.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    mode: Mode,
+    rules: &'a TimeRules,
+    watermark: Option<(u32, EventTime)>,
+    voting: bool,
+    system: Option<EventTime>,
+}
+
+impl Around<'_> {
+    /// ORD-2, for a fix that would be released with this key.
+    fn is_late(&self, step: u32, time: EventTime) -> bool {
+        self.watermark.is_some_and(|mark| (step, time) <= mark)
+    }
+}
+
+/// What has been settled and waits to be pulled.
+#[derive(Clone, Debug)]
+struct Settled<T> {
+    out: VecDeque<Timed<T>>,
+    counters: TrustCounters,
+}
+
+/// The clock-trust machine of one (asset, source).
+#[derive(Clone, Debug)]
+pub struct Trust<T> {
+    mode: Mode,
+    live: Live<T>,
+    recording: Recording<T>,
+    settled: Settled<T>,
+}
+
+impl<T: Copy> Trust<T> {
+    /// A source not heard yet.
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            live: Live::new(),
+            recording: Recording::new(),
+            settled: Settled { out: VecDeque::new(), counters: TrustCounters::default() },
+        }
+    }
+
+    /// Takes one epoch. Then pull with [`Trust::pop`]: at most [`HELD_MAX`] + 1 fixes come of it.
+    ///
+    /// `watermark` is the asset's last released key, `voting` whether this source votes, `system`
+    /// the system clock where the kernel says that it is synchronised.
+    pub fn handle(
+        &mut self,
+        asset: &mut AssetClock,
+        rules: &TimeRules,
+        stamp: Stamp<T>,
+        watermark: Option<(u32, EventTime)>,
+        voting: bool,
+        system: Option<WallTime>,
+    ) {
+        let system = system.map(EventTime::from_wall);
+        let around = Around { mode: self.mode, rules, watermark, voting, system };
+        match self.mode {
+            Mode::Serial | Mode::Network => {
+                self.live.handle(asset, around, stamp, &mut self.settled);
+            }
+            Mode::Fixes => self.recording.handle(asset, around, stamp, &mut self.settled),
+        }
+    }
+
+    /// The input has ended: dates what a recording allows, counts the rest under `no_time`.
+    pub fn finish(&mut self, asset: &AssetClock, rules: &TimeRules) {
+        self.recording.finish(asset, rules, &mut self.settled);
+        self.live.finish(&mut self.settled);
+    }
+
+    /// The next settled fix, in order of arrival.
+    #[must_use]
+    pub fn pop(&mut self) -> Option<Timed<T>> {
+        self.settled.out.pop_front()
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> TrustCounters {
+        self.settled.counters
+    }
+
+    /// Event time minus boot time, where it is known: ORD-4 compares voters by it.
+    pub fn offset(&self) -> Option<Span> {
+        self.live.offset()
+    }
+
+    /// Fixes waiting for a time.
+    pub fn waiting(&self) -> usize {
+        self.live.waiting() + self.recording.waiting()
+    }
+
+    /// The worst of what is wrong with this source's clock.
+    pub fn degraded(&self) -> Option<Degraded> {
+        if self.live.date_missing() {
+            Some(Degraded::NoDate)
+        } else if self.settled.counters.floor_conflict > 0 {
+            Some(Degraded::FloorConflict)
+        } else {
+            (self.waiting() > 0).then_some(Degraded::Held)
+        }
+    }
+}
+
+impl<T> Settled<T> {
+    fn push(
+        &mut self,
+        asset: &AssetClock,
+        stamp: Stamp<T>,
+        (time, quality): (EventTime, TimeQuality),
+    ) {
+        let Stamp { at, payload, .. } = stamp;
+        self.out.push_back(Timed { payload, time, quality, at, step: asset.step() });
+    }
+}

@@ -1,0 +1,258 @@
+//! The running offset of one source, event time minus boot time, and when it steps
+//! (TIME-3, TIME-4).
+//!
+//! Always holds: the estimate moves only by fixes within its tolerance, by a run that all came
+//! behind it, or by a step; a single fix, however wrong, moves nothing.
+//! Does not know: floors, dates, what becomes of a fix.
+
+use std::collections::VecDeque;
+
+use super::Mode;
+use crate::units::{BootTime, EventTime, Span};
+
+/// How far back the offsets reach that the estimate is the largest of (TIME-3) …
+const WINDOW: Span = Span::from_secs(60);
+/// … or this many fixes, whichever reaches further back.
+const WINDOW_FIXES: usize = 8;
+/// Recent offsets kept at most: 60 s at 17 Hz. A faster source has a shorter window.
+const RECENT_MAX: usize = 1024;
+/// Fixes that must all come behind the estimate, over [`WINDOW`], to pull it back (TIME-3).
+const BEHIND_FIXES: u32 = 5;
+/// How fast boot time may drift from UTC: the tolerance grows by one part in 10,000 (TIME-3).
+const DRIFT_DIVISOR: i64 = 10_000;
+/// Offsets this close to each other agree on a step (TIME-4).
+const STEP_AGREES: Span = Span::from_millis(200);
+/// Boot time that agreeing fixes must span (TIME-4).
+const STEP_SPANS: Span = Span::from_secs(2);
+/// Boot time that late fixes must span where the source can delay (TIME-4).
+const LATE_SPANS: Span = Span::from_secs(60);
+
+/// Event time minus boot time: the only place where the two clocks meet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Offset(Span);
+
+impl Offset {
+    /// The offset of a fix of this time that arrived then.
+    pub(super) fn of(time: EventTime, at: BootTime) -> Self {
+        Self(Span::from_nanos(time.nanos().saturating_sub(at.nanos())))
+    }
+    /// The event time at a boot time.
+    pub(super) fn at(self, at: BootTime) -> EventTime {
+        EventTime::from_nanos(at.nanos().saturating_add(self.0.nanos()))
+    }
+    /// How far this offset is ahead of another.
+    pub(super) fn ahead_of(self, other: Self) -> Span {
+        self.0 - other.0
+    }
+    /// As a plain span.
+    pub(super) fn span(self) -> Span {
+        self.0
+    }
+}
+
+/// Consecutive fixes with something in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    first_at: BootTime,
+    last_at: BootTime,
+    fixes: u32,
+    least: Offset,
+    most: Offset,
+}
+
+impl Run {
+    fn begin(at: BootTime, offset: Offset) -> Self {
+        Self { first_at: at, last_at: at, fixes: 1, least: offset, most: offset }
+    }
+    fn with(self, at: BootTime, offset: Offset) -> Self {
+        Self {
+            last_at: at,
+            fixes: self.fixes.saturating_add(1),
+            least: self.least.min(offset),
+            most: self.most.max(offset),
+            ..self
+        }
+    }
+    /// Adds a fix to a run, or begins one.
+    fn extend(run: &mut Option<Self>, at: BootTime, offset: Offset) -> Self {
+        let next = run.map_or_else(|| Self::begin(at, offset), |r| r.with(at, offset));
+        *run = Some(next);
+        next
+    }
+    /// As [`Run::extend`], but a fix that lies more than `within` from another begins anew.
+    pub(super) fn extend_within(
+        run: &mut Option<Self>,
+        at: BootTime,
+        offset: Offset,
+        within: Span,
+    ) -> Self {
+        let next = Self::extend(run, at, offset);
+        if next.most.ahead_of(next.least) <= within {
+            return next;
+        }
+        *run = None;
+        Self::extend(run, at, offset)
+    }
+    pub(super) fn fixes(&self) -> u32 {
+        self.fixes
+    }
+    /// No time in it is earlier than this.
+    pub(super) fn earliest(&self) -> EventTime {
+        self.least.at(self.first_at.min(self.last_at))
+    }
+    fn spans(&self, length: Span) -> bool {
+        self.last_at - self.first_at >= length
+    }
+}
+
+/// Where a fix lies against the estimate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Skew {
+    Ahead,
+    Within,
+    Behind,
+}
+
+/// The running offset and what speaks for and against it.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    offset: Offset,
+    confirmed_at: BootTime,
+    /// Fixes within the tolerance since it was adopted.
+    rests_on: u32,
+    recent: VecDeque<(BootTime, Offset)>,
+    behind: Option<Run>,
+    agreeing: Option<Run>,
+    late: Option<Run>,
+}
+
+impl Running {
+    /// An estimate that rests on one fix.
+    pub(super) fn new(at: BootTime, offset: Offset) -> Self {
+        Self {
+            offset,
+            confirmed_at: at,
+            rests_on: 1,
+            recent: VecDeque::from([(at, offset)]),
+            behind: None,
+            agreeing: None,
+            late: None,
+        }
+    }
+
+    pub(super) fn offset(&self) -> Offset {
+        self.offset
+    }
+
+    /// Compares a fix with the estimate: `skew` plus 100 ppm since it was last confirmed.
+    pub(super) fn skew(&self, at: BootTime, offset: Offset, skew: Span) -> Skew {
+        let ahead = offset.ahead_of(self.offset);
+        let tolerance = tolerance(skew, at - self.confirmed_at);
+        if ahead > tolerance {
+            Skew::Ahead
+        } else if ahead < Span::ZERO - tolerance {
+            Skew::Behind
+        } else {
+            Skew::Within
+        }
+    }
+
+    /// A valid fix within the tolerance.
+    pub(super) fn confirm(&mut self, at: BootTime, offset: Offset) {
+        self.agreeing = None;
+        self.late = None;
+        self.rests_on = self.rests_on.saturating_add(1);
+        self.confirmed_at = self.confirmed_at.max(at);
+        self.recent.push_back((at, offset));
+        while self.recent.len() > WINDOW_FIXES
+            && self.recent.front().is_some_and(|(then, _)| at - *then > WINDOW)
+            || self.recent.len() > RECENT_MAX
+        {
+            self.recent.pop_front();
+        }
+        self.note_behind(at, offset);
+        self.offset = self.recent.iter().map(|(_, o)| *o).max().unwrap_or(offset);
+    }
+
+    /// Follows a run in which everything came behind the estimate (TIME-3).
+    fn note_behind(&mut self, at: BootTime, offset: Offset) {
+        if offset >= self.offset {
+            self.behind = None;
+            return;
+        }
+        let run = Run::extend(&mut self.behind, at, offset);
+        if run.fixes >= BEHIND_FIXES && run.spans(WINDOW) {
+            self.recent.retain(|(then, _)| *then >= run.first_at);
+            if self.recent.is_empty() {
+                self.recent.push_back((at, run.most));
+            }
+            self.offset = run.most;
+            self.confirmed_at = at;
+            self.behind = None;
+        }
+    }
+
+    /// A valid fix ahead of or behind the tolerance. Gives the new offset when it is a step.
+    pub(super) fn disagree(
+        &mut self,
+        fix: Disagreement,
+        mode: Mode,
+        fixes_min: u32,
+    ) -> Option<Self> {
+        let Disagreement { at, offset, skew, late } = fix;
+        let agreeing = Run::extend_within(&mut self.agreeing, at, offset, STEP_AGREES);
+        let may_delay = mode != Mode::Serial;
+        let back_by_delay = skew == Skew::Behind && may_delay;
+        if agreeing.fixes >= fixes_min
+            && agreeing.spans(STEP_SPANS)
+            && (!back_by_delay || self.rests_on == 1)
+        {
+            return Some(Self::resting_on(agreeing));
+        }
+        if back_by_delay && late {
+            let run = Run::extend(&mut self.late, at, offset);
+            if run.fixes >= fixes_min && run.spans(LATE_SPANS) {
+                return Some(Self::resting_on(run));
+            }
+        } else {
+            self.late = None;
+        }
+        // On a source that can delay, far behind is a backlog: following it would clamp the
+        // live fixes that come after it.
+        if skew == Skew::Behind && !may_delay {
+            self.note_behind(at, offset);
+        }
+        None
+    }
+
+    /// A valid fix whose time is below the floor: it counts towards a step, for by its fifth
+    /// like it the floor will have been lowered (TIME-2), but makes none.
+    pub(super) fn accused(&mut self, at: BootTime, offset: Offset) {
+        Run::extend_within(&mut self.agreeing, at, offset, STEP_AGREES);
+        self.late = None;
+    }
+
+    /// A valid fix that has no place in any run: its time cannot be true.
+    pub(super) fn interrupt(&mut self) {
+        self.agreeing = None;
+        self.late = None;
+    }
+
+    fn resting_on(run: Run) -> Self {
+        Self { rests_on: run.fixes, ..Self::new(run.last_at, run.most) }
+    }
+}
+
+/// A fix outside the tolerance.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Disagreement {
+    pub(super) at: BootTime,
+    pub(super) offset: Offset,
+    pub(super) skew: Skew,
+    pub(super) late: bool,
+}
+
+/// What an offset may differ after this much boot time.
+pub(super) fn tolerance(skew: Span, since: Span) -> Span {
+    skew + Span::from_nanos(since.nanos().max(0) / DRIFT_DIVISOR)
+}

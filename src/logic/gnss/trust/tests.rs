@@ -1,0 +1,1 @@
+//! Timelines of the clock-trust machine.
