@@ -7,4 +7,5 @@ pub mod event;
 pub mod geometry;
 pub mod gnss;
 pub mod order;
+pub mod uplink;
 pub mod zones;
