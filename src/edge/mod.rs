@@ -1,1 +1,13 @@
-//! Not built yet.
+//! Floor 2: the outside, one file per kind of it.
+//!
+//! Always holds: whatever the world does comes back as a value or an error with words in it.
+//! Does not know: the store, or what anything decided means.
+
+pub mod clock;
+pub mod control;
+pub mod files;
+pub mod http;
+pub mod receiver;
+pub mod serial;
+pub mod source;
+pub mod systemd;

@@ -1,0 +1,227 @@
+//! What may be asked, by whom: pure, so that it can be tested as a table.
+//!
+//! Always holds: an unknown path, key or value is refused in words, never guessed.
+//! Does not know: sockets, or the answers.
+
+use super::{Method, Peer, Request, Response};
+use crate::units::EventTime;
+
+/// Events in one answer at most: a screenful is 20, and 10,000 are some 10 MB.
+pub const EVENTS_MAX: u32 = 10_000;
+/// Without `n`: a screenful.
+const EVENTS_DEFAULT: u32 = 20;
+
+/// What a request does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Shows something.
+    Read,
+    /// Changes something.
+    Change,
+}
+
+/// Who may: the numbers of the daemon's user and of the configured groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rights {
+    /// The daemon's own user.
+    pub owner_uid: u32,
+    /// `[control] group`, where there is such a group.
+    pub group: Option<u32>,
+    /// `[control] admin_group`, where there is such a group.
+    pub admin_group: Option<u32>,
+}
+
+/// Root and the daemon's user may do all, admins read and change, the group reads.
+pub fn may(access: Access, peer: &Peer, rights: &Rights) -> bool {
+    let member = |gid: Option<u32>| gid.is_some_and(|gid| peer.gids.contains(&gid));
+    let admin = peer.uid == 0 || peer.uid == rights.owner_uid || member(rights.admin_group);
+    match access {
+        Access::Read => admin || member(rights.group),
+        Access::Change => admin,
+    }
+}
+
+/// What can be asked so far.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ask {
+    /// `GET /v1/status`: the snapshot.
+    Status,
+    /// `GET /v1/events`: committed events.
+    Events(EventsQuery),
+}
+
+/// Which events: the newest `n` of those for which every condition holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EventsQuery {
+    /// At most so many.
+    pub n: u32,
+    /// Not before this event time.
+    pub since: Option<EventTime>,
+    /// Of this zone: `layer/zone`, or the zone's id alone.
+    pub zone: Option<String>,
+    /// Only those numbered higher: how a follower goes on.
+    pub after: Option<u64>,
+}
+
+/// Reads a request, or says what is wrong with it.
+pub fn route(request: &Request, rights: &Rights) -> Result<Ask, Response> {
+    if !may(Access::Read, &request.peer, rights) {
+        return Err(Response::error(403, "only members of the control group may read this"));
+    }
+    let ask = match request.path.as_str() {
+        "/v1/status" => Ask::Status,
+        "/v1/events" => {
+            Ask::Events(events_query(&request.query).map_err(|why| Response::error(400, &why))?)
+        }
+        other => {
+            let text = format!("no such path: {other}; there are /v1/status and /v1/events");
+            return Err(Response::error(404, &text));
+        }
+    };
+    match request.method {
+        Method::GET => Ok(ask),
+        _ => Err(Response::error(405, "this path is for reading only: use GET")),
+    }
+}
+
+fn events_query(query: &[(String, String)]) -> Result<EventsQuery, String> {
+    let mut asked = EventsQuery { n: EVENTS_DEFAULT, since: None, zone: None, after: None };
+    for (key, value) in query {
+        let bad = |wanted: &str| format!("{key}={value}: {wanted}");
+        match key.as_str() {
+            "n" => {
+                asked.n =
+                    value.parse().ok().filter(|n| (1..=EVENTS_MAX).contains(n)).ok_or_else(
+                        || bad(&format!("a number from 1 to {EVENTS_MAX} is needed")),
+                    )?;
+            }
+            "since" => asked.since = Some(value.parse().map_err(|e| format!("since: {e}"))?),
+            "zone" => asked.zone = Some(value.clone()),
+            "after" => {
+                asked.after = Some(value.parse().map_err(|_| bad("an event's seq is needed"))?);
+            }
+            _ => return Err(format!("unknown key `{key}`; there are n, since, zone, after")),
+        }
+    }
+    Ok(asked)
+}
+
+/// `a=b&c=d` with percent signs and plus signs undone; what is not UTF-8 becomes U+FFFD.
+pub(super) fn parse_query(text: &str) -> Vec<(String, String)> {
+    text.split('&')
+        .filter(|part| !part.is_empty())
+        .map(|part| part.split_once('=').unwrap_or((part, "")))
+        .map(|(key, value)| (decode(key), decode(value)))
+        .collect()
+}
+
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = |i: usize| bytes.get(i).and_then(|&b| char::from(b).to_digit(16));
+        match (bytes[at], hex(at + 1), hex(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                plain.push((high * 16 + low) as u8);
+                at += 2;
+            }
+            (b'+', ..) => plain.push(b' '),
+            (byte, ..) => plain.push(byte),
+        }
+        at += 1;
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+/// The other half of the decoding: a value that may stand in a query as it is.
+pub fn encode(text: &str) -> String {
+    use std::fmt::Write;
+    let mut safe = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/:".contains(&byte) {
+            safe.push(char::from(byte));
+        } else {
+            write!(safe, "%{byte:02X}").expect("a String takes everything");
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RIGHTS: Rights = Rights { owner_uid: 900, group: Some(901), admin_group: Some(902) };
+
+    fn peer(uid: u32, gids: &[u32]) -> Peer {
+        Peer { uid, gids: gids.to_vec() }
+    }
+
+    fn ask(method: Method, target: &str, peer: Peer) -> Result<Ask, Response> {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let (path, query) = (path.to_owned(), parse_query(query));
+        route(&Request { method, path, query, peer, body: Vec::new() }, &RIGHTS)
+    }
+
+    #[test]
+    fn reading_is_for_the_group_and_changing_for_admins() {
+        for (uid, gids, read, change) in [
+            (0, vec![], true, true),
+            (900, vec![900], true, true),
+            (1000, vec![1000, 901], true, false),
+            (1000, vec![902], true, true),
+            (1000, vec![1000], false, false),
+        ] {
+            let peer = peer(uid, &gids);
+            assert_eq!(may(Access::Read, &peer, &RIGHTS), read, "{peer:?}");
+            assert_eq!(may(Access::Change, &peer, &RIGHTS), change, "{peer:?}");
+        }
+        // A group that does not exist has no members.
+        let none = Rights { group: None, admin_group: None, ..RIGHTS };
+        assert!(!may(Access::Read, &peer(1000, &[0]), &none));
+    }
+
+    #[test]
+    fn paths_and_queries_are_read_or_refused_in_words() {
+        let root = || peer(0, &[]);
+        assert_eq!(ask(Method::GET, "/v1/status", root()), Ok(Ask::Status));
+        let plain = EventsQuery { n: EVENTS_DEFAULT, since: None, zone: None, after: None };
+        assert_eq!(ask(Method::GET, "/v1/events", root()), Ok(Ask::Events(plain)));
+        let since = "2026-11-30T12:00:00Z".parse().ok();
+        let zone = Some("depots/h\u{f6}f 1".to_owned());
+        let full = EventsQuery { n: 5, since, zone, after: Some(7) };
+        let target = "/v1/events?n=5&since=2026-11-30T12:00:00Z&zone=depots%2Fh%C3%B6f+1&after=7";
+        assert_eq!(ask(Method::GET, target, root()), Ok(Ask::Events(full)));
+        for (method, target, status, part) in [
+            (Method::GET, "/v1/events?n=0", 400, "from 1 to"),
+            (Method::GET, "/v1/events?n=10001", 400, "from 1 to"),
+            (Method::GET, "/v1/events?since=noon", 400, "write it as"),
+            (Method::GET, "/v1/events?after=x", 400, "seq"),
+            (Method::GET, "/v1/events?zones=a", 400, "unknown key `zones`"),
+            (Method::GET, "/v2/status", 404, "/v1/status"),
+            (Method::POST, "/v1/status", 405, "GET"),
+        ] {
+            let refusal = ask(method, target, root()).unwrap_err();
+            let text = String::from_utf8(refusal.body).unwrap();
+            assert!(refusal.status == status && text.contains(part), "{target}: {text}");
+        }
+        assert_eq!(ask(Method::GET, "/v1/status", peer(1, &[1])).unwrap_err().status, 403);
+    }
+
+    #[test]
+    fn queries_survive_the_way_there_and_back() {
+        for text in ["depots/höf 1", "a&b=c%", "+", "", "\u{0}\n", "100%2"] {
+            let query = format!("zone={}", encode(text));
+            assert_eq!(parse_query(&query), [("zone".to_owned(), text.to_owned())]);
+        }
+        assert_eq!(
+            parse_query("a&%zz=%f&&%ff"),
+            [
+                ("a".into(), String::new()),
+                ("%zz".into(), "%f".into()),
+                ("\u{fffd}".into(), String::new()),
+            ]
+        );
+    }
+}

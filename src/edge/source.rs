@@ -1,0 +1,101 @@
+//! What every source tells the pipeline, whatever kind of input it is.
+//!
+//! Always holds: bytes carry the boot time of the moment they were read; `Up`, `Down` and `End`
+//! are never lost; bytes of a source that cannot wait are lost only when the channel stays full,
+//! and then counted. Does not know: what the bytes mean.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use crate::edge::clock;
+use crate::units::BootTime;
+
+/// Bytes asked for at one read: some 60 sentences, a burst of the fastest receivers.
+pub(super) const READ_BYTES: usize = 4096;
+
+/// How long a full channel is waited for. The kernel's 4 KiB behind a serial port last 350 ms at
+/// 115,200 baud, so nothing is lost there meanwhile; and a pty, which makes its writer wait, loses
+/// nothing to a loop that is merely busy.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// One thing that happened at a source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceEvent {
+    /// Which source: its place in the configuration.
+    pub source: usize,
+    /// When.
+    pub at: BootTime,
+    /// What.
+    pub what: Happened,
+}
+
+/// What can happen at a source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Happened {
+    /// These bytes came.
+    Bytes(Vec<u8>),
+    /// It is open.
+    Up,
+    /// It is not, and is tried again; said once for each reason.
+    Down {
+        /// In words, with what to do.
+        why: String,
+    },
+    /// Nothing will come any more.
+    End,
+}
+
+/// Nobody takes events any more: the source ends.
+#[derive(Debug)]
+pub(super) struct Closed;
+
+/// The way from one source into the pipeline's bounded channel.
+#[derive(Clone, Debug)]
+pub struct Outlet {
+    source: usize,
+    events: mpsc::Sender<SourceEvent>,
+    lost_chunks: Arc<AtomicUsize>,
+}
+
+impl Outlet {
+    /// For source number `source`; chunks lost to a full channel are added to `lost_chunks`.
+    pub fn new(
+        source: usize,
+        events: mpsc::Sender<SourceEvent>,
+        lost_chunks: Arc<AtomicUsize>,
+    ) -> Self {
+        Self { source, events, lost_chunks }
+    }
+
+    fn now(&self, what: Happened) -> SourceEvent {
+        SourceEvent { source: self.source, at: clock::boot_now(), what }
+    }
+
+    /// Waits for room: for news, and for sources that can wait.
+    pub(super) async fn send(&self, what: Happened) -> Result<(), Closed> {
+        self.events.send(self.now(what)).await.map_err(|_| Closed)
+    }
+
+    /// [`Self::send`] on an ordinary thread. The stamp is that of the reading.
+    pub(super) fn send_blocking(&self, what: Happened) -> Result<(), Closed> {
+        self.events.blocking_send(self.now(what)).map_err(|_| Closed)
+    }
+
+    /// For sources that cannot wait long: a channel that stays full loses these bytes, counted.
+    pub(super) async fn offer(&self, bytes: &[u8]) -> Result<(), Closed> {
+        let event = self.now(Happened::Bytes(bytes.to_vec()));
+        let Ok(sent) = tokio::time::timeout(PATIENCE, self.events.send(event)).await else {
+            self.lost_chunks.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        };
+        sent.map_err(|_| Closed)
+    }
+
+    /// Waits until nobody listens.
+    pub(super) async fn closed(&self) {
+        self.events.closed().await;
+    }
+}
