@@ -115,6 +115,33 @@ fn a_full_channel_loses_chunks_counted_and_the_port_stays_open() {
 }
 
 #[test]
+fn a_pty_makes_its_writer_wait_and_loses_nothing_to_a_busy_loop() {
+    on_runtime(async {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("gnss");
+        let mut plug = plug(&link);
+        let (outlet, mut events, lost) = outlet(2);
+        let _task = tokio::spawn(run(options(&link), outlet, || 0.5));
+        assert_eq!(next(&mut events).await, Happened::Up);
+        let content: Vec<u8> = (0..100_000_u32).map(|i| (i % 251) as u8).collect();
+        let wanted = content.clone();
+        let writer = std::thread::spawn(move || {
+            plug.master.write_all(&content).unwrap();
+            plug
+        });
+        let mut got = Vec::new();
+        while got.len() < wanted.len() {
+            let Happened::Bytes(bytes) = next(&mut events).await else { panic!("no bytes") };
+            got.extend(bytes);
+            // Busy: the channel is full most of the time.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(got == wanted && lost.load(Ordering::Relaxed) == 0);
+        drop(writer.join().unwrap());
+    });
+}
+
+#[test]
 fn a_port_in_use_names_its_holder() {
     on_runtime(async {
         let dir = tempfile::tempdir().unwrap();
