@@ -82,9 +82,10 @@ fn e_1_a_port_is_waited_for_read_lost_and_found_again() {
             let bytes = b"$GPRMC,\r\n\x03\x04\x00\xff\xb5\x62*";
             plug.master.write_all(bytes).unwrap();
             expect_bytes(&mut events, bytes).await;
+            // The name goes first: a number that is free is somebody else's pty at once.
+            fs::remove_file(&link).unwrap();
             drop(plug);
             expect_down(&mut events, "gone").await;
-            // Said once for each reason: the name now leads nowhere.
             expect_down(&mut events, "is not there").await;
         }
         assert_eq!(lost.load(Ordering::Relaxed), 0);
@@ -110,6 +111,33 @@ fn a_full_channel_loses_chunks_counted_and_the_port_stays_open() {
         });
         deadline.await.expect("a loss is counted");
         assert!(matches!(next(&mut events).await, Happened::Bytes(_)));
+    });
+}
+
+#[test]
+fn a_pty_makes_its_writer_wait_and_loses_nothing_to_a_busy_loop() {
+    on_runtime(async {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("gnss");
+        let mut plug = plug(&link);
+        let (outlet, mut events, lost) = outlet(2);
+        let _task = tokio::spawn(run(options(&link), outlet, || 0.5));
+        assert_eq!(next(&mut events).await, Happened::Up);
+        let content: Vec<u8> = (0..100_000_u32).map(|i| (i % 251) as u8).collect();
+        let wanted = content.clone();
+        let writer = std::thread::spawn(move || {
+            plug.master.write_all(&content).unwrap();
+            plug
+        });
+        let mut got = Vec::new();
+        while got.len() < wanted.len() {
+            let Happened::Bytes(bytes) = next(&mut events).await else { panic!("no bytes") };
+            got.extend(bytes);
+            // Busy: the channel is full most of the time.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(got == wanted && lost.load(Ordering::Relaxed) == 0);
+        drop(writer.join().unwrap());
     });
 }
 

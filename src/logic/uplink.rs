@@ -8,11 +8,13 @@
 //!
 //! The driver performs each action and gives its result back: `ReadBatch` → `BatchRead`,
 //! `Send` → `Answer`, `Acknowledge` and `DeadLetter` → `Settled`; where the store fails, each of
-//! its own → `StoreFailed`. Other inputs may come at any time. Each action replaces the timer: `SleepUntil` arms it, any other disarms it. Waking early
-//! is harmless.
+//! its own → `StoreFailed`. Other inputs may come at any time. Each action replaces the timer:
+//! `SleepUntil` arms it, any other disarms it. Waking early is harmless.
 
 mod contract;
 mod message;
+#[cfg(test)]
+mod sim;
 #[cfg(test)]
 mod tests;
 

@@ -186,6 +186,28 @@ fn what_is_committed_while_a_batch_is_under_way_is_not_forgotten() {
 }
 
 #[test]
+fn news_that_may_linger_does_not_hold_up_a_backlog() {
+    let mut uplink = Uplink::new(UplinkRules::default());
+    let news =
+        UplinkInput::Committed { lane: Lane::Events, membership_changes: false, waiting: 60 };
+    let _ = uplink.handle(at(0.0), UplinkInput::Start { waiting: 59 });
+    let batch = BatchSummary { more: true, ..BATCH };
+    let _ = uplink.handle(at(0.0), UplinkInput::BatchRead(Some(batch)));
+    assert_eq!(uplink.handle(at(0.1), news.clone()), UplinkAction::Idle);
+    let outcome = Outcome::status(200);
+    let answer = UplinkInput::Answer { outcome, jitter: 0.0 };
+    let _ = uplink.handle(at(0.2), answer.clone());
+    let action = uplink.handle(at(0.2), UplinkInput::Settled);
+    assert!(matches!(action, UplinkAction::ReadBatch { .. }), "{action:?}");
+    // Where nothing is behind the batch the news has its time.
+    let _ = uplink.handle(at(0.3), UplinkInput::BatchRead(Some(BATCH)));
+    let _ = uplink.handle(at(0.4), news);
+    let _ = uplink.handle(at(0.5), answer);
+    let linger_until = UplinkAction::SleepUntil(at(0.4) + Span::from_secs(2));
+    assert_eq!(uplink.handle(at(0.5), UplinkInput::Settled), linger_until);
+}
+
+#[test]
 fn back_off_doubles_to_its_bound_and_is_spread_by_chance() {
     for (jitter, share) in [(1.0, 1.0), (0.0, 0.5), (0.5, 0.75)] {
         let mut bench = Bench::new(3, unreachable);
@@ -253,6 +275,17 @@ fn h_13_a_poison_event_is_found_alone_dead_lettered_and_passed() {
 fn refuse(batch: &BatchSummary, poison: u64, status: u16) -> Outcome {
     let inside = (batch.first_seq..=batch.last_seq).contains(&poison);
     Outcome::status(if inside { status } else { 200 })
+}
+
+#[test]
+fn h_13_poison_between_good_events_is_not_the_servers_fault() {
+    let mut bench = Bench::new(600, |batch, _| {
+        let poisoned = (batch.first_seq..=batch.last_seq).any(|seq| seq % 100 == 42);
+        Outcome::status(if poisoned { 400 } else { 200 })
+    });
+    assert_eq!(bench.start(), UplinkAction::Idle, "no pause");
+    assert_eq!(bench.dead, [42, 142, 242, 342, 442, 542]);
+    assert!(bench.events.is_empty());
 }
 
 #[test]
