@@ -54,8 +54,8 @@ fn existing(path: &Path, label: &str) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
-/// Renames the store at `path` to `<path>.<label>-<n>`, its WAL after it, and says where it is now and which older one
-/// had to go.
+/// Renames the store at `path` to `<path>.<label>-<n>`, its WAL after it, and says where it is
+/// now and which older one had to go.
 ///
 /// The database goes first: should we be killed in between, what stays is a WAL alone, which
 /// [`adopt_orphan`] puts where it belongs. The other way round a start could take the database

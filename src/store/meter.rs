@@ -21,7 +21,8 @@ pub struct Meters {
     pub checkpoints: u64,
     /// Estimated: one a commit, one more where the WAL begins anew, two a checkpoint.
     pub fsyncs: u64,
-    /// Estimated: WAL frames written, and at most as many pages again at each checkpoint.
+    /// Estimated from above: WAL frames written, and at each checkpoint all its frames again, but
+    /// no more than the database has pages.
     pub bytes_written: u64,
     /// The longest that a commit took, failed ones included.
     pub slowest_commit: Span,

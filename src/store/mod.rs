@@ -108,11 +108,12 @@ impl Store {
             clock: options.clock,
         };
         // Whatever an unclean stop left in the WAL is moved once, so that frames are ours.
-        store.checkpoint();
+        store.checkpoint("PASSIVE");
         Ok(store)
     }
 
     /// Makes `group` durable in one transaction, with the acknowledgements and drops that wait.
+    /// An empty group is a heartbeat: it says that we still ran.
     ///
     /// After an error nothing of it was kept: the caller still has the group and may try again,
     /// merged with what comes after, where [`StoreError::may_recover`] says so.
@@ -133,6 +134,10 @@ impl Store {
             Ok(dropped) => dropped,
             Err(error) => {
                 self.meters.commits_failed += 1;
+                if matches!(error, StoreError::Full(_)) {
+                    // The WAL may be most of what fills the disk: give back what it holds.
+                    self.checkpoint("TRUNCATE");
+                }
                 return Err(error);
             }
         };
@@ -178,7 +183,7 @@ impl Store {
         self.meters.fsyncs += 1 + u64::from(anew);
         self.meters.bytes_written += bytes;
         if frames >= CHECKPOINT_FRAMES {
-            self.checkpoint();
+            self.checkpoint("PASSIVE");
         }
         bytes
     }
@@ -191,14 +196,17 @@ impl Store {
     }
 
     /// Moves the WAL into the database. To fail here loses nothing: the next commit tries again.
-    fn checkpoint(&mut self) {
-        let moved = self.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |row| {
+    fn checkpoint(&mut self, mode: &str) {
+        let sql = format!("PRAGMA wal_checkpoint({mode})");
+        let moved = self.conn.query_row(&sql, (), |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
         });
         if let Ok((0, frames, moved)) = moved {
+            // A page that was written often is moved once: no more than there are pages.
+            let pages = open::pragma(&self.conn, "page_count").unwrap_or(moved);
             self.meters.checkpoints += 1;
             self.meters.fsyncs += CHECKPOINT_FSYNCS;
-            self.meters.bytes_written += moved.max(0) as u64 * self.page_bytes;
+            self.meters.bytes_written += moved.clamp(0, pages.max(0)) as u64 * self.page_bytes;
             self.wal_frames = if frames == moved { 0 } else { frames.max(0) as u64 };
         }
     }

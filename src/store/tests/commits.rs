@@ -109,6 +109,8 @@ fn a12_a_full_disk_keeps_all_or_nothing() {
         }
     }
     assert_eq!(world.store.meters.commits_failed, 3);
+    let wal = std::fs::metadata(aside::beside(&path, "-wal")).unwrap().len();
+    println!("WAL after a full disk and 800 events: {wal} B");
 }
 
 /// A12, I1: the WAL cut at any offset is the state at some commit, never between two.
