@@ -94,6 +94,10 @@ pub(super) fn rings(parts: &[Vec<Vec<Position>>]) -> Result<Rings, Vec<ShapeFaul
         }
     }
     sweep::crossings(&drafts, &mut slips, &mut faults);
+    if faults.is_empty() {
+        let flat = drafts.iter().filter(|d| twice_area(&d.points) == 0);
+        faults.extend(flat.map(|d| FaultKind::NoArea.of_ring(d.name)));
+    }
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -110,6 +114,9 @@ pub(super) fn rings(parts: &[Vec<Vec<Position>>]) -> Result<Rings, Vec<ShapeFaul
 pub(super) fn line(points: &[Position]) -> Result<(Path, Vec<Slip>), ShapeFault> {
     let name = RingName { part: 0, ring: 0 };
     let unwrapped = unwrap(points).map_err(|kind| kind.of_ring(name))?;
+    if unwrapped.over_a_turn {
+        return Err(FaultKind::OverATurn.of_ring(name));
+    }
     let mut line = unwrapped.points.clone();
     line.dedup();
     let repeats = unwrapped.points.len() - line.len();
@@ -134,6 +141,7 @@ pub(super) fn note(slips: &mut Vec<Slip>, ring: RingName, kind: SlipKind, times:
 struct Unwrapped {
     points: Vec<Point>,
     closing_turn: i64,
+    over_a_turn: bool,
 }
 
 /// An edge spans at most 180° of longitude: a longer one goes the other way round, over ±180°.
@@ -163,16 +171,16 @@ fn unwrap(points: &[Position]) -> Result<Unwrapped, FaultKind> {
         }
         _ => 0,
     };
-    if closing_turn == 0 && east - west > TURN {
-        return Err(FaultKind::OverATurn);
-    }
-    Ok(Unwrapped { points: out, closing_turn })
+    Ok(Unwrapped { points: out, closing_turn, over_a_turn: east - west > TURN })
 }
 
 fn draft(name: RingName, points: &[Position], slips: &mut Vec<Slip>) -> Result<Draft, FaultKind> {
-    let Unwrapped { mut points, closing_turn } = unwrap(points)?;
+    let Unwrapped { mut points, closing_turn, over_a_turn } = unwrap(points)?;
     if closing_turn != 0 {
         return Err(FaultKind::RoundPole);
+    }
+    if over_a_turn {
+        return Err(FaultKind::OverATurn);
     }
     let closed = points.len() > 1 && points.first() == points.last();
     if closed {
@@ -186,11 +194,13 @@ fn draft(name: RingName, points: &[Position], slips: &mut Vec<Slip>) -> Result<D
         let kind = FaultKind::TooFewPoints { found, needed: 3 };
         return Err(if spikes > 0 { FaultKind::NoArea } else { kind });
     }
-    let area = twice_area(&draft.points);
-    if area == 0 {
+    let [base, second] = [draft.points[0], draft.points[1]];
+    if draft.points.iter().all(|&p| turn(base, second, p) == 0) {
         return Err(FaultKind::NoArea);
     }
-    let backwards = (area > 0) == (name.ring > 0);
+    // A bow-tie may have no area either: the sweep names where it crosses itself.
+    let area = twice_area(&draft.points);
+    let backwards = if name.ring > 0 { area > 0 } else { area < 0 };
     if backwards {
         draft.reverse();
     }
@@ -232,6 +242,8 @@ fn tidy(draft: &mut Draft) -> (usize, usize) {
             }
         }
     }
+    let start = (0..kept.len()).min_by_key(|&i| kept[i].1).unwrap_or(0);
+    kept.rotate_left(start);
     (draft.points, draft.numbers) = kept.into_iter().unzip();
     (repeats, spikes)
 }

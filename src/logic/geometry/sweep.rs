@@ -228,13 +228,15 @@ impl<'a> Found<'a> {
     }
 
     fn report(&mut self, e: &Edge, f: &Edge, at: [f64; 2], crosses: bool) {
-        let (ring, vertex) = self.named(f);
+        // By the vertex that comes first in the input, whichever way the sweep met them.
+        let (one, other) = (self.named(e), self.named(f));
+        let (one, (ring, vertex)) = (one.min(other), one.max(other));
         let kind = if crosses {
             FaultKind::Crosses { ring, vertex }
         } else {
             FaultKind::Overlaps { ring, vertex }
         };
-        let (ring, vertex) = self.named(e);
+        let (ring, vertex) = one;
         self.faults.push(ShapeFault {
             ring: Some(ring),
             vertex: Some(vertex),

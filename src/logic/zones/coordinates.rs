@@ -269,6 +269,11 @@ fn corridor(
 /// The good positions; a fault for each of the others.
 fn positions(points: Vec<Pos>, place: &Place, faults: &mut Vec<Fault>) -> Vec<Position> {
     let mut good = Vec::with_capacity(points.len());
+    if !points.is_empty() && points.iter().all(|p| p.0 == Err(NOT_A_POSITION)) {
+        let reason = "holds numbers where positions should be; is a pair of brackets missing?";
+        faults.push(Fault { place: place.clone(), reason: reason.to_owned() });
+        return good;
+    }
     for (vertex, Pos(read)) in points.into_iter().enumerate() {
         let place = Place { vertex: Some(vertex), ..place.clone() };
         match read.map(|[lon, lat]| Position::new(lat, lon).ok_or([lon, lat])) {
