@@ -143,7 +143,10 @@ fn package() -> Vec<File> {
 }
 
 fn rust() -> Vec<File> {
-    package().into_iter().filter(|f| f.path.ends_with(".rs")).collect()
+    package()
+        .into_iter()
+        .filter(|f| Path::new(&f.path).extension().is_some_and(|e| e == "rs"))
+        .collect()
 }
 
 /// The text with comments and what stands in quotes blanked, byte for byte.
@@ -460,8 +463,9 @@ fn the_home_rule_can_fail() {
 #[test]
 fn the_dependency_rule_can_fail() {
     let name_used = |name: &str| format!("use {}::x;\n", name.replace('-', "_"));
-    let all: String = HOMES.iter().map(|(name, _)| format!("{name} = \"1\"\n")).collect();
-    let used: String = HOMES.iter().map(|(name, _)| name_used(name)).collect();
+    let named = |name: &str| format!("{name} = \"1\"\n");
+    let all = HOMES.iter().map(|(name, _)| named(name)).collect::<Vec<_>>().concat();
+    let used = HOMES.iter().map(|(name, _)| name_used(name)).collect::<Vec<_>>().concat();
     let files = |text: &str| vec![File { path: "src/a.rs".into(), text: text.into() }];
     let check = |deps: &str, text: &str, expected: &[&str]| {
         let found = check_dependencies(&format!("[dependencies]\n{deps}"), &files(text));
