@@ -17,7 +17,8 @@
 //!
 //! ```text
 //! bytes → Sentence → Fix → OrderedFix → Observation → Commit → Event
-//! Engine::step(Input) → Step   Engine::take_group() → Group   Store::commit(&Group), one transaction
+//! Engine::step(Input) → Step   Engine::take_group() → Group
+//! Store::commit(&Group), one transaction
 //! Store → Batch (only ever read back from the store) → uplink → Ack → Store deletes
 //! ```
 

@@ -204,7 +204,8 @@ fn gateway(section: &Section, found: &mut Findings) -> Option<Gateway> {
         (None, Some(file)) => Some(Identity::File(file)),
         (None, None) => {
             if !refused {
-                let fix = r#"write id = "gw-004711" under [gateway], or id_file = "…"; it is never guessed"#;
+                let fix = "write id = \"gw-004711\" under [gateway], or id_file = \"…\"; \
+                           it is never guessed";
                 found.fault(section, ("gateway", "id"), "is missing", fix);
             }
             None

@@ -165,7 +165,8 @@ impl Walk<'_> {
             let at = name.span().start;
             if let Some((_, instead)) = schema::SECRETS.iter().find(|(w, _)| *w == word) {
                 let fix = format!(
-                    "put it in a file of its own and name it: {instead} = \"$CREDENTIALS_DIRECTORY/…\""
+                    "put it in a file of its own and name it: \
+                     {instead} = \"$CREDENTIALS_DIRECTORY/…\""
                 );
                 self.fault(at, &dotted, "a secret does not belong in a config", fix);
             } else {

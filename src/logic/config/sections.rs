@@ -9,7 +9,11 @@ use crate::units::{AssetId, EventTime, GatewayId, SourceId, Span};
 
 /// Writes an enum whose values have names in the config.
 macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+    (
+        $(#[$doc:meta])* $name:ident {
+            $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)?
+        }
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum $name {

@@ -125,6 +125,14 @@ fn a_bad_value_is_told_with_place_and_remedy() {
             "[time]\nfloor = \"2026-01-01\"",
             "b.toml:2:9: time.floor: \"2026-01-01\" is not a time; write it as \"2026-01-01T00:00:00Z\"",
         ),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn a_bad_text_is_told_with_place_and_remedy() {
+    for (text, expected) in [
         (
             "[uplink]\nurl = \"fleet.example\"",
             "b.toml:2:7: uplink.url: \"fleet.example\" is not a URL; write it as https://host/path",

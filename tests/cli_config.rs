@@ -1,0 +1,189 @@
+//! `config check`, `config show` and the command line's conventions, through the real binary:
+//! what is said, on which stream, with which exit code. Nothing is ever changed by them.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at the first thing that is not as expected")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+
+/// Enough to run.
+const CORE: &str = "[gateway]\nid = \"gw-1\"\n[[source]]\nkind = \"serial\"\npath = \"/dev/x\"\n\
+                    [zones]\nfiles = [\"z.geojson\"]\n[uplink]\nurl = \"https://h/v1\"\n";
+
+fn geofenced(dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::cargo_bin("geofenced").unwrap();
+    command.current_dir(dir).args(args).env_remove("CREDENTIALS_DIRECTORY").output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A folder with these files.
+fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    dir
+}
+
+/// `config check c.toml` of this text ends with this code and these lines on standard error.
+fn check(config: &[u8], exit: i32, expected: &[&str]) {
+    let dir = folder(&[("c.toml", config)]);
+    let out = geofenced(dir.path(), &["config", "check", "c.toml"]);
+    let lines: Vec<String> = expected.iter().map(|line| format!("geofenced: {line}\n")).collect();
+    assert_eq!(text(&out.stderr), lines.concat());
+    assert_eq!(out.status.code(), Some(exit));
+    assert_eq!(out.stdout.is_empty(), exit != 0, "data only when it is right");
+}
+
+/// The core with one more piece of text.
+fn with(more: &str) -> Vec<u8> {
+    format!("{CORE}{more}").into_bytes()
+}
+
+#[test]
+fn a_good_config_is_said_to_be_good() {
+    let dir = folder(&[("c.toml", CORE.as_bytes())]);
+    let out = geofenced(dir.path(), &["config", "check", "c.toml"]);
+    assert_eq!(
+        text(&out.stdout),
+        "c.toml\nok: gateway gw-1, source gnss (serial), uplink https://h/v1\n"
+    );
+    assert_eq!((text(&out.stderr).as_str(), out.status.code()), ("", Some(0)));
+}
+
+#[test]
+fn a_bad_config_is_told_with_its_place_and_ends_with_78() {
+    for (more, line) in [
+        ("batch = 1", "c.toml:10:1: uplink.batch: unknown key; did you mean `batch_max`?"),
+        (
+            "[decide]\nconfirm_fro = \"2s\"",
+            "c.toml:11:1: decide.confirm_fro: unknown key; did you mean `confirm_for`?",
+        ),
+        (
+            "linger = \"2m\"",
+            "c.toml:10:10: uplink.linger: \"2m\": a bare `m` is not a unit; write \"2min\" for minutes or \"2ms\" for milliseconds",
+        ),
+        (
+            "token = \"hunter2\"",
+            "c.toml:10:1: uplink.token: a secret does not belong in a config; put it in a file of its own and name it: token_file = \"$CREDENTIALS_DIRECTORY/…\"",
+        ),
+        (
+            "[[source]]\nname = \"t\"\nkind = \"tcp\"\naddress = \"h:0\"\nrank = 2",
+            "c.toml:13:11: source t.address: \"0\" is not a port; a port is 1 to 65535",
+        ),
+        (
+            "[[source]]\nname = \"g\"\nkind = \"gpsd\"\nrank = 2",
+            "c.toml:12:8: source.kind: kind = \"gpsd\" is not in this release yet; kind = \"serial\" and kind = \"file\" run",
+        ),
+        (
+            "[decide]\nexit_margin_m = -1\n",
+            "c.toml:11:17: decide.exit_margin_m: -1 is out of range; write a number of 0 or more",
+        ),
+    ] {
+        check(&with(more), 78, &[line]);
+    }
+}
+
+#[test]
+fn every_fault_is_listed() {
+    check(
+        b"[spool]\nmax_age = 90\n",
+        78,
+        &[
+            "c.toml:2:11: spool.max_age: 90 is not text; a duration is text with its unit, such as \"2s\"",
+            "c.toml: gateway.id: is missing; write id = \"gw-004711\" under [gateway], or id_file = \"…\"; it is never guessed",
+            "c.toml: source: there is none; add [[source]] with kind = \"serial\" and path = \"/dev/serial/by-id/…\"",
+            "c.toml: zones: is missing; add [zones] with files = [\"/etc/geofenced/zones/*.geojson\"]",
+        ],
+    );
+}
+
+#[test]
+fn what_is_not_text_is_told() {
+    check(b"a = 1\nb = \"\xff\"\n", 78, &["c.toml:2: is not UTF-8 text; save it as UTF-8"]);
+    let large = vec![b'#'; (1 << 20) + 1];
+    check(&large, 78, &["c.toml: is 1048577 bytes long; a config has at most 1 MiB"]);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_66() {
+    let dir = folder(&[]);
+    for args in [&["config", "check", "c.toml"], &["config", "check", "--config=c.toml"]] {
+        let out = geofenced(dir.path(), args);
+        assert_eq!(text(&out.stderr), "geofenced: cannot read c.toml: No such file or directory\n");
+        assert_eq!(out.status.code(), Some(66));
+    }
+}
+
+/// `--config FILE` reads the conf.d beside it, in the order of the names, later wins.
+#[test]
+fn show_says_who_set_what() {
+    let dir = folder(&[
+        ("c.toml", CORE.as_bytes()),
+        ("conf.d/20-b.toml", b"[decide]\nconfirm = 7\n"),
+        ("conf.d/10-a.toml", b"[decide]\nconfirm = 5\nexit_margin_m = 12.5\n"),
+        ("conf.d/README", b"not = a [config"),
+    ]);
+    let out = geofenced(dir.path(), &["config", "show", "--origin", "--config", "c.toml"]);
+    assert_eq!(text(&out.stderr), "");
+    let shown = text(&out.stdout);
+    for (line, origin) in [
+        ("id = \"gw-1\"", "c.toml:2"),
+        ("confirm = 7", "conf.d/20-b.toml:2"),
+        ("exit_margin_m = 12.5", "conf.d/10-a.toml:3"),
+        ("confirm_for = \"2s\"", "default"),
+    ] {
+        let found = shown.lines().find(|l| l.starts_with(line)).unwrap();
+        assert_eq!(found.split(" # ").nth(1), Some(origin), "{found}");
+    }
+    // What is shown is itself a config.
+    let again = folder(&[("c.toml", shown.as_bytes())]);
+    let out = geofenced(again.path(), &["config", "check", "c.toml"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+}
+
+#[test]
+fn the_command_line_is_checked_with_64() {
+    let dir = folder(&[]);
+    for args in [
+        &[][..],
+        &["dance"],
+        &["config"],
+        &["config", "check", "--origin"],
+        &["replay"],
+        &["zones", "check"],
+        &["events", "--since", "yesterday"],
+        &["replay", "x", "--floor", "2010"],
+        &["config", "check", "a.toml", "--config", "b.toml"],
+    ] {
+        let out = geofenced(dir.path(), args);
+        assert_eq!(out.status.code(), Some(64), "{args:?}");
+        assert!(out.stdout.is_empty() && !out.stderr.is_empty(), "{args:?}");
+    }
+    for args in [&["--version"][..], &["--help"], &["config", "show", "--help"]] {
+        let out = geofenced(dir.path(), args);
+        assert_eq!((out.status.code(), out.stderr.len()), (Some(0), 0), "{args:?}");
+        assert!(!out.stdout.is_empty(), "{args:?}");
+    }
+}
+
+/// A reader that goes away is no fault; a disk that is full is one.
+#[test]
+fn standard_output_may_close_but_not_fail() {
+    let dir = folder(&[("c.toml", CORE.as_bytes())]);
+    for (to, exit) in [("| true; exit ${PIPESTATUS[0]}", 0), ("> /dev/full", 75)] {
+        let bin = assert_cmd::cargo::cargo_bin("geofenced");
+        let line = format!("'{}' config show --config c.toml {to}", bin.display());
+        let mut bash = std::process::Command::new("bash");
+        let out = bash.current_dir(dir.path()).args(["-c", &line]).output().unwrap();
+        assert_eq!(out.status.code(), Some(exit), "{to}: {}", text(&out.stderr));
+    }
+}
