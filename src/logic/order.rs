@@ -94,31 +94,37 @@ pub enum Pushed<T> {
     SameInstant,
 }
 
-/// When an entry may go.
-#[derive(Clone, Copy, Debug)]
-enum Due {
-    /// When the loop's clock gets there.
-    At(BootTime),
-    /// When the feed's own clock, its highest event time, gets there.
-    Fed(EventTime),
-}
-
+/// A fix that waits.
+///
+/// A fix goes when it, or any after it, is due; so each holds the earliest due of itself and all
+/// behind it. Those never fall from front to back, and the front's is that of the whole heap.
 #[derive(Clone, Copy, Debug)]
 struct Slot<T> {
     entry: Entry<T>,
-    due: Due,
+    trusted: bool,
+    /// When the loop's clock gets here.
+    deadline: BootTime,
+    /// When the trusted feed's clock gets here.
+    fed_due: Watermark,
 }
 
+/// The deadline of what no boot time releases.
+const NO_DEADLINE: BootTime = BootTime::from_nanos(i64::MAX);
+/// Where no trusted feed's clock gets.
+const NO_FED: Watermark = Watermark { step: u32::MAX, time: EventTime::from_nanos(i64::MAX) };
+
 impl<T> Slot<T> {
+    fn new(entry: Entry<T>, trusted: bool) -> Self {
+        let (step, window) = (entry.step, entry.window);
+        let (deadline, fed_due) = if trusted {
+            (NO_DEADLINE, Watermark { step, time: entry.time + window })
+        } else {
+            (entry.at + window, NO_FED)
+        };
+        Self { entry, trusted, deadline, fed_due }
+    }
     const fn key(&self) -> Watermark {
         Watermark { step: self.entry.step, time: self.entry.time }
-    }
-    /// The deadline, where boot time decides it.
-    const fn deadline(&self) -> Option<BootTime> {
-        match self.due {
-            Due::At(deadline) => Some(deadline),
-            Due::Fed(_) => None,
-        }
     }
 }
 
@@ -127,29 +133,19 @@ impl<T> Slot<T> {
 struct Waiting<T> {
     /// In key order; of one instant, in order of arrival.
     slots: VecDeque<Slot<T>>,
-    /// This many at the front may go.
-    ready: usize,
-    /// The earliest deadline of those that may not go yet.
-    deadline: Option<BootTime>,
-    /// The trusted feed's clock: its highest key.
+    /// The trusted feed's clock: its highest key. An older step's fixes wait for nothing more.
     fed: Option<Watermark>,
-    /// The shortest window of a trusted fix here: bounds the search for what may go.
-    fed_window_min: Span,
+    /// The feed has ended: all may go.
+    ended: bool,
 }
 
 impl<T: Copy + PartialEq> Waiting<T> {
-    fn new() -> Self {
-        Self {
-            slots: VecDeque::new(),
-            ready: 0,
-            deadline: None,
-            fed: None,
-            fed_window_min: Span::MAX,
-        }
+    const fn new() -> Self {
+        Self { slots: VecDeque::new(), fed: None, ended: false }
     }
 
     /// Inserts from the back, where nearly every fix belongs. `Some` when ORD-3 answers instead.
-    fn insert(&mut self, new: Slot<T>) -> Option<Pushed<T>> {
+    fn insert(&mut self, mut new: Slot<T>) -> Option<Pushed<T>> {
         let key = new.key();
         let mut place = self.slots.len();
         while place > 0 && self.slots[place - 1].key() > key {
@@ -161,59 +157,29 @@ impl<T: Copy + PartialEq> Waiting<T> {
                 return Some(compete(&mut held.entry, new.entry));
             }
         }
+        if new.trusted {
+            self.fed = self.fed.max(Some(key));
+        }
+        if let Some(behind) = self.slots.get(place) {
+            new.deadline = new.deadline.min(behind.deadline);
+            new.fed_due = new.fed_due.min(behind.fed_due);
+        }
+        for before in self.slots.range_mut(..place).rev() {
+            if before.deadline <= new.deadline && before.fed_due <= new.fed_due {
+                break;
+            }
+            before.deadline = before.deadline.min(new.deadline);
+            before.fed_due = before.fed_due.min(new.fed_due);
+        }
         self.slots.insert(place, new);
-        if place < self.ready {
-            self.ready += 1;
-        }
-        if let Due::At(deadline) = new.due {
-            self.deadline = Some(self.deadline.map_or(deadline, |first| first.min(deadline)));
-        }
         None
     }
 
-    /// Moves the trusted feed's clock; an older step's fixes have nothing more to wait for.
-    fn feed(&mut self, key: Watermark, window: Span) {
-        self.fed_window_min = self.fed_window_min.min(window);
-        if self.fed.is_some_and(|fed| fed >= key) {
-            return;
-        }
-        self.fed = Some(key);
-        let before = self.ready;
-        for (index, slot) in self.slots.iter().enumerate().skip(self.ready) {
-            let past = slot.entry.step < key.step;
-            if !past && slot.entry.time + self.fed_window_min > key.time {
-                break;
-            }
-            if matches!(slot.due, Due::Fed(due) if past || due <= key.time) {
-                self.ready = index + 1;
-            }
-        }
-        if self.ready != before && self.deadline.is_some() {
-            self.find_deadline();
-        }
-    }
-
-    /// Lets go of every fix whose deadline has come, and of all before it.
-    fn expire(&mut self, now: BootTime) {
-        let expired = |slot: &Slot<T>| slot.deadline().is_some_and(|deadline| deadline <= now);
-        if let Some(last) = self.slots.iter().rposition(expired) {
-            self.ready = self.ready.max(last + 1);
-        }
-        self.find_deadline();
-    }
-
-    fn find_deadline(&mut self) {
-        self.deadline = self.slots.range(self.ready..).filter_map(Slot::deadline).min();
-    }
-
-    fn pop(&mut self) -> Option<OrderedFix<T>> {
-        let slot = self.slots.pop_front()?;
-        if self.ready > 0 {
-            self.ready -= 1;
-        } else if self.deadline.is_some() && self.deadline == slot.deadline() {
-            self.find_deadline();
-        }
-        Some(OrderedFix(slot.entry))
+    fn may_go(&self, now: BootTime) -> bool {
+        let due = |front: &Slot<T>| {
+            front.deadline <= now || self.fed.is_some_and(|fed| front.fed_due <= fed)
+        };
+        self.ended || self.slots.front().is_some_and(due)
     }
 }
 
@@ -250,14 +216,9 @@ impl<T: Copy + PartialEq> Heap<T> {
             let behind = if key.step == mark.step { mark.time - key.time } else { Span::ZERO };
             return Pushed::Late { by: behind };
         }
-        let window = entry.window;
-        let due = if trusted { Due::Fed(entry.time + window) } else { Due::At(entry.at + window) };
         let waiting = self.waiting.get_or_insert_with(|| Box::new(Waiting::new()));
-        if let Some(answer) = waiting.insert(Slot { entry, due }) {
+        if let Some(answer) = waiting.insert(Slot::new(entry, trusted)) {
             return answer;
-        }
-        if trusted {
-            waiting.feed(key, window);
         }
         let full = waiting.slots.len() > HEAP_FIXES_MAX;
         let early = if full { self.take() } else { None };
@@ -267,27 +228,20 @@ impl<T: Copy + PartialEq> Heap<T> {
     /// When [`Heap::release`] has something to give next, if boot time decides it. After a push
     /// into a trusted feed, and after [`Heap::finish`], it may have at once.
     pub fn next_deadline(&self) -> Option<BootTime> {
-        self.waiting.as_ref()?.deadline
+        let front = self.waiting.as_ref()?.slots.front()?;
+        Some(front.deadline).filter(|deadline| *deadline < NO_DEADLINE)
     }
 
     /// The next fix that may go by `now`, in key order. Ask until it is `None`, after each push
     /// and at each deadline.
     pub fn release(&mut self, now: BootTime) -> Option<OrderedFix<T>> {
-        let waiting = self.waiting.as_mut()?;
-        if waiting.deadline.is_some_and(|deadline| deadline <= now) {
-            waiting.expire(now);
-        }
-        if waiting.ready == 0 {
-            return None;
-        }
-        self.take()
+        if self.waiting.as_ref()?.may_go(now) { self.take() } else { None }
     }
 
     /// The feed has ended: all that waits may go.
     pub fn finish(&mut self) {
         if let Some(waiting) = self.waiting.as_mut() {
-            waiting.ready = waiting.slots.len();
-            waiting.deadline = None;
+            waiting.ended = true;
         }
     }
 
@@ -310,12 +264,12 @@ impl<T: Copy + PartialEq> Heap<T> {
     /// Pushed again in this order into a heap of the same watermark they make the same heap.
     pub fn waiting(&self) -> impl Iterator<Item = (&Entry<T>, bool)> {
         let slots = self.waiting.iter().flat_map(|waiting| waiting.slots.iter());
-        slots.map(|slot| (&slot.entry, matches!(slot.due, Due::Fed(_))))
+        slots.map(|slot| (&slot.entry, slot.trusted))
     }
 
     fn take(&mut self) -> Option<OrderedFix<T>> {
         let waiting = self.waiting.as_mut()?;
-        let fix = waiting.pop()?;
+        let fix = OrderedFix(waiting.slots.pop_front()?.entry);
         if waiting.slots.is_empty() {
             self.waiting = None;
         }

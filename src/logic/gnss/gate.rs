@@ -79,7 +79,10 @@ struct Challenger {
 }
 
 /// What one asset's fixes are judged against.
+///
+/// Stored: fields may be added, and an older row then starts them at nothing (STO-6).
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Gate {
     /// The last usable fix; usable ones are measured.
     last: Option<Spot>,

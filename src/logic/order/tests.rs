@@ -134,6 +134,18 @@ fn ord_1_in_a_trusted_feed_event_time_is_the_clock() {
     ]);
 }
 
+/// A recording fed beside a live source: either clock releases, with everything before.
+#[test]
+fn ord_1_one_asset_may_have_a_trusted_and_a_live_feed() {
+    check(&[
+        (Push(1000, 0, 900), &[]),
+        (Fed(1000, 0, 950), &[]),
+        (Push(1100, 0, 2000), &[]),
+        (Fed(1200, 0, 1450), &[900, 950]),
+        (Wake(1600), &[1450, 2000]),
+    ]);
+}
+
 #[test]
 fn ord_1_a_full_heap_releases_its_oldest_early() {
     let mut heap = Heap::new(None);

@@ -1,5 +1,7 @@
 //! The rules of the gate, as timelines of one asset.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::logic::event::TimeQuality;
 
@@ -292,4 +294,55 @@ fn fix_4_the_gate_is_kept_across_a_restart() {
     ]);
     let text = serde_json::to_string(&gate).unwrap();
     assert_eq!(serde_json::from_str::<Gate>(&text).unwrap(), gate);
+}
+
+proptest! {
+    /// FIX-1: one outlier after the first fix, however accurate, changes nobody else's verdict,
+    /// nor the interval, nor the place.
+    #[test]
+    fn fix_1_an_outlier_anywhere_changes_nothing_else(
+        count in 2..20_i32, after in 0..18_i32, far in 0.05..3.0_f64, accuracy_m in 0.1..50.0_f64
+    ) {
+        let after = after.min(count - 2);
+        let (mut plain, mut disturbed) = (Gate::default(), Gate::default());
+        for n in 0..count {
+            let good = fix(f64::from(n), (11.0 + f64::from(n) * 1e-4, 48.0), 5.0);
+            prop_assert_eq!(plain.judge(&RULES, &good, 0, 0), Usable);
+            prop_assert_eq!(disturbed.judge(&RULES, &good, 0, 0), Usable);
+            if n == after {
+                let outlier = fix(f64::from(n) + 0.5, (11.0, 48.0 + far), accuracy_m);
+                prop_assert_eq!(disturbed.judge(&RULES, &outlier, 0, 0), JUMP);
+            }
+        }
+        prop_assert_eq!(plain, disturbed);
+    }
+
+    /// FIX-4: one long gap, wherever it falls, never changes the interval of a regular asset.
+    #[test]
+    fn fix_4_one_long_gap_anywhere_never_changes_the_interval(
+        declared in 1..700_i64, regular in 1..700_i64, before in 0..12_usize, long in 700..90_000_i64
+    ) {
+        let rules = GateRules { interval: Span::from_secs(declared), ..RULES };
+        let interval_after = |gaps: &[i64]| {
+            let (mut gate, mut now) = (Gate::default(), 0);
+            for gap in [&[0], gaps].concat() {
+                now += gap;
+                let _ = gate.judge(&rules, &fix(now as f64, IN, 5.0), 0, 0);
+            }
+            gate.interval(&rules).nanos() / 1_000_000_000
+        };
+        let mut gaps = vec![regular; before];
+        let without = interval_after(&gaps);
+        gaps.push(long);
+        let bounds = [declared.min(regular), declared.max(regular)];
+        prop_assert!((bounds[0]..=bounds[1]).contains(&interval_after(&gaps)));
+        if before >= GAPS {
+            prop_assert_eq!(interval_after(&gaps), without);
+        }
+        for _ in 0..GAPS {
+            gaps.push(regular);
+            prop_assert!((bounds[0]..=bounds[1]).contains(&interval_after(&gaps)));
+        }
+        prop_assert_eq!(interval_after(&gaps), regular);
+    }
 }

@@ -1,5 +1,7 @@
 //! ORD-4 as timelines.
 
+use proptest::prelude::*;
+
 use super::Vote::{Standby, Votes};
 use super::*;
 
@@ -109,4 +111,39 @@ fn ord_4_a_far_offset_grows_the_step() {
 #[test]
 fn ord_4_stamps_back_to_front_lapse_nobody() {
     check(&[(10, 1, Votes), (9, 2, Standby), (8, 1, Votes), (13, 2, Standby), (14, 2, TAKES_OVER)]);
+}
+
+proptest! {
+    /// ORD-4: whatever comes, only a takeover changes who votes; nobody waits for ever; a source
+    /// that has no rival better or equal alive within three intervals is never kept waiting.
+    #[test]
+    fn ord_4_one_voter_at_a_time(fixes in prop::collection::vec((0..4_i64, 1..4_u16), 1..200)) {
+        let (mut voting, mut now) = (Voting::default(), 0);
+        let mut last = [i64::MIN / 2; 4];
+        for (gap, source) in fixes {
+            now += gap;
+            let before = voting.voter();
+            let vote = voting.admit(Usable {
+                source,
+                rank: source as u8,
+                at: BootTime::from_nanos(0) + Span::from_secs(now),
+                interval: Span::from_secs(1),
+                offset: None,
+            });
+            last[usize::from(source)] = now;
+            let alive = |other: u16| now - last[usize::from(other)] <= 3;
+            match vote {
+                Votes => prop_assert!(before.is_none_or(|voter| voter == source)),
+                Standby => {
+                    prop_assert!(before == voting.voter() && before != Some(source));
+                    prop_assert!((1..4).any(|other| other != source && alive(other)));
+                }
+                Vote::TakesOver { .. } => {
+                    prop_assert!(before.is_some_and(|voter| voter > source || !alive(voter)));
+                    prop_assert!((1..source).all(|better| !alive(better)));
+                }
+            }
+            prop_assert_eq!(voting.voter() == Some(source), vote != Standby);
+        }
+    }
 }
