@@ -70,6 +70,10 @@ impl AssetClock {
     pub(super) fn lower_floor(&mut self, lowest: EventTime) {
         self.lowered = Some(lowest - FLOOR_MARGIN);
     }
+    /// The earliest plausible time, for status.
+    pub fn floor(&self, rules: &TimeRules) -> EventTime {
+        self.plausible(rules).floor
+    }
     /// The plausible times (TIME-1). Lowering the floor leaves the upper end where it was: a
     /// receiver that wakes in 1980 must not make 2026 implausible.
     pub(super) fn plausible(&self, rules: &TimeRules) -> Plausible {
@@ -176,16 +180,25 @@ mod tests {
     fn time_1_floor_is_the_later_of_release_and_stored_less_an_hour() {
         let mut rules = TimeRules { release_date: t("2026-11-30T00:00:00Z"), ..<_>::default() };
         let mut clock = AssetClock::default();
-        assert_eq!(clock.plausible(&rules).floor, t("2026-11-29T23:00:00Z"));
+        assert_eq!(clock.floor(&rules), t("2026-11-29T23:00:00Z"));
         clock.stored_gnss(t("2020-01-01T00:00:00Z"));
-        assert_eq!(clock.plausible(&rules).floor, t("2026-11-29T23:00:00Z"));
+        assert_eq!(clock.floor(&rules), t("2026-11-29T23:00:00Z"));
         clock.stored_gnss(t("2027-01-01T00:00:00Z"));
-        assert_eq!(clock.plausible(&rules).floor, t("2026-12-31T23:00:00Z"));
+        assert_eq!(clock.floor(&rules), t("2026-12-31T23:00:00Z"));
         rules.floor = Some(t("2010-01-01T00:00:00Z"));
-        assert_eq!(clock.plausible(&rules).floor, t("2010-01-01T00:00:00Z"));
+        assert_eq!(clock.floor(&rules), t("2010-01-01T00:00:00Z"));
         clock.lower_floor(t("2009-01-01T00:00:00Z"));
-        assert_eq!(clock.plausible(&rules).floor, t("2008-12-31T23:00:00Z"));
+        assert_eq!(clock.floor(&rules), t("2008-12-31T23:00:00Z"));
         assert_eq!(AssetClock::restored(7, clock.last_gnss()).step(), 8);
+    }
+
+    #[test]
+    fn an_asset_clock_survives_json_but_for_a_lowered_floor() {
+        let mut clock = AssetClock::restored(4, Some(t("2027-01-01T00:00:00.000000001Z")));
+        let json = serde_json::to_string(&clock).unwrap();
+        clock.lower_floor(t("2009-01-01T00:00:00Z"));
+        let back: AssetClock = serde_json::from_str(&json).unwrap();
+        assert_eq!(back, AssetClock { lowered: None, ..clock });
     }
 
     #[test]

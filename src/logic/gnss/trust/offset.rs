@@ -275,3 +275,21 @@ pub(super) struct Disagreement {
 pub(super) fn tolerance(skew: Span, since: Span) -> Span {
     skew + Span::from_nanos(since.abs().nanos() / DRIFT_DIVISOR)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_bounded_at_any_rate() {
+        let offset = Offset(Span::from_secs(7));
+        for (every_ms, want) in [(1, RECENT_MAX), (1000, 61), (60_000, WINDOW_FIXES)] {
+            let mut running = Running::new(BootTime::from_nanos(0), offset);
+            for n in 1..5000 {
+                let at = BootTime::from_nanos(0) + Span::from_millis(every_ms).times(n);
+                running.confirm(at, offset);
+            }
+            assert_eq!(running.recent.len(), want, "every {every_ms} ms");
+        }
+    }
+}

@@ -79,21 +79,47 @@ proptest! {
     #[test]
     fn an_honest_receiver_is_left_alone(
         serial in any::<bool>(),
-        every_ms in prop_oneof![Just(100_i64), Just(200), Just(1000), Just(5000), Just(30_000)],
+        every_ms in any_interval_ms(),
         late_ms in prop::collection::vec(0_i64..=1500, 2..200),
     ) {
-        let mut last = BootTime::from_nanos(0);
-        let given = numbered(
-            steady(every_ms, late_ms.len() as i64, 10.0, "2026-12-01T23:59:00Z")
-                .zip(&late_ms)
-                .map(|(stamp, late)| {
-                    // A source gives its fixes in order.
-                    last = last.max(stamp.at + Span::from_millis(*late));
-                    Stamp { at: last, ..stamp }
-                }),
-        );
+        let given = jittered(every_ms, &late_ms);
         let outcome = play(if serial { SERIAL } else { NETWORK }, &given);
         check_unchanged("honest", &given, &outcome);
         prop_assert_eq!(outcome.clock.step(), 0);
     }
+
+    /// C17: one wrong fix, not the first, however wrong, changes no other.
+    #[test]
+    fn one_wrong_fix_changes_no_other(
+        serial in any::<bool>(),
+        every_ms in any_interval_ms(),
+        late_ms in prop::collection::vec(0_i64..=1500, 4..100),
+        at in 1_usize..100,
+        wrong_ms in prop_oneof![5_000_i64..1_000_000_000_000, -1_000_000_000_000_i64..-5_000],
+    ) {
+        let mut given = jittered(every_ms, &late_ms);
+        let at = at.min(given.len() - 3);
+        let ReceiverTime::Utc(own) = given[at].time else { unreachable!() };
+        given[at].time = ReceiverTime::Utc(own + Span::from_millis(wrong_ms));
+        let outcome = play(if serial { SERIAL } else { NETWORK }, &given);
+        prop_assert_eq!(outcome.timed.len(), given.len());
+        for (sent, got) in given.iter().zip(&outcome.timed).filter(|(s, _)| s.payload != at) {
+            prop_assert_eq!(sent.time, ReceiverTime::Utc(got.time));
+            prop_assert_eq!((got.quality, got.step), (TimeQuality::Gnss, 0));
+        }
+    }
+}
+
+fn any_interval_ms() -> impl Strategy<Value = i64> {
+    prop_oneof![Just(100_i64), Just(200), Just(1000), Just(5000), Just(30_000)]
+}
+
+/// An honest receiver whose fixes arrive in order, each up to this late.
+fn jittered(every_ms: i64, late_ms: &[i64]) -> Vec<Stamp<usize>> {
+    let mut last = BootTime::from_nanos(0);
+    let stamps = steady(every_ms, late_ms.len() as i64, 10.0, "2026-12-01T23:59:00Z");
+    numbered(stamps.zip(late_ms).map(|(stamp, late)| {
+        last = last.max(stamp.at + Span::from_millis(*late));
+        Stamp { at: last, ..stamp }
+    }))
 }

@@ -325,3 +325,18 @@ fn time_3_a_recording_steps_back() {
                  0 2010-04-04 11:00:01";
     assert_eq!(play(FIXES, &stamps(given)).clock.step(), 0, "newest first");
 }
+
+/// TIME-5: a day that does not exist is counted, and the epoch dated like one without.
+#[test]
+fn time_5_no_such_day() {
+    let given = "0 2026-12-01 12:00:00
+                 1 2026-12-01 12:00:01
+                 2 2026-02-30 12:00:02";
+    let want = "2026-12-01T12:00:00Z gnss 0
+                2026-12-01T12:00:01Z gnss 0
+                2026-12-01T12:00:02Z corrected 0";
+    for world in [SERIAL, NETWORK, FIXES] {
+        let outcome = check("no such day", world, given, want);
+        assert_eq!(outcome.trust.counters().bad_date, 1);
+    }
+}
