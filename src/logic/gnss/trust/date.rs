@@ -30,6 +30,11 @@ impl ReceiverTime {
         }
     }
 
+    /// Whether there is a date, but no such day.
+    pub(super) fn names_no_day(self) -> bool {
+        matches!(self, Self::Nmea { of_day: Some(_), date: Some(_) }) && self.dated().is_none()
+    }
+
     /// The time of day, where there is one without a usable date.
     pub(super) fn of_day(self) -> Option<Span> {
         match self {

@@ -1,7 +1,7 @@
 //! Which times can be true at all (TIME-1), and which are true but 1024 weeks back (TIME-2).
 //!
-//! Always holds: a time at or above the floor is never moved; an era is added only below the
-//! release date (or `[time] floor`), never because of what was stored (C18, C21).
+//! Always holds: an era is added only far below the release date (or `[time] floor`), never
+//! because of what was stored; a right receiver is never moved (C9, C18, C21).
 //! Does not know: boot times and offsets; who accuses the floor is counted elsewhere.
 
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,9 @@ pub struct AssetClock {
 }
 
 impl AssetClock {
+    /// An asset never seen before.
+    pub const NEW: Self = Self { step: 0, last_gnss: None, lowered: None };
+
     /// A restart without an accepted checkpoint: the next step begins (ORD-1).
     pub fn restored(step: u32, last_gnss: Option<EventTime>) -> Self {
         Self { step: step.saturating_add(1), last_gnss, lowered: None }
@@ -67,13 +70,16 @@ impl AssetClock {
     pub(super) fn lower_floor(&mut self, lowest: EventTime) {
         self.lowered = Some(lowest - FLOOR_MARGIN);
     }
-    /// The earliest plausible time (TIME-1).
+    /// The earliest plausible time, for status.
     pub fn floor(&self, rules: &TimeRules) -> EventTime {
-        if let Some(floor) = self.lowered.or(rules.floor) {
-            return floor;
-        }
+        self.plausible(rules).floor
+    }
+    /// The plausible times (TIME-1). Lowering the floor leaves the upper end where it was: a
+    /// receiver that wakes in 1980 must not make 2026 implausible.
+    pub(super) fn plausible(&self, rules: &TimeRules) -> Plausible {
         let latest = self.last_gnss.map_or(rules.release_date, |t| t.max(rules.release_date));
-        latest - FLOOR_MARGIN
+        let floor = rules.floor.unwrap_or(latest - FLOOR_MARGIN);
+        Plausible { floor: self.lowered.unwrap_or(floor), ..Plausible::above(floor) }
     }
 }
 
@@ -88,14 +94,33 @@ pub(super) enum Standing {
     Beyond,
 }
 
-/// Compares a time with a floor.
-pub(super) fn standing(time: EventTime, floor: EventTime) -> Standing {
-    if time < floor {
-        Standing::Below
-    } else if time < floor + PLAUSIBLE {
-        Standing::Plausible
-    } else {
-        Standing::Beyond
+/// The times that can be true.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Plausible {
+    floor: EventTime,
+    end: EventTime,
+}
+
+impl Plausible {
+    /// Everything from a floor to 1000 weeks above it.
+    pub(super) fn above(floor: EventTime) -> Self {
+        Self { floor, end: floor + PLAUSIBLE }
+    }
+
+    /// Compares a time with them.
+    pub(super) fn standing(self, time: EventTime) -> Standing {
+        if time < self.floor {
+            Standing::Below
+        } else if time < self.end {
+            Standing::Plausible
+        } else {
+            Standing::Beyond
+        }
+    }
+
+    /// Whether a time is one of them.
+    pub(super) fn has(self, time: EventTime) -> bool {
+        self.standing(time) == Standing::Plausible
     }
 }
 
@@ -168,11 +193,31 @@ mod tests {
     }
 
     #[test]
+    fn an_asset_clock_survives_json_but_for_a_lowered_floor() {
+        let mut clock = AssetClock::restored(4, Some(t("2027-01-01T00:00:00.000000001Z")));
+        let json = serde_json::to_string(&clock).unwrap();
+        clock.lower_floor(t("2009-01-01T00:00:00Z"));
+        let back: AssetClock = serde_json::from_str(&json).unwrap();
+        assert_eq!(back, AssetClock { lowered: None, ..clock });
+    }
+
+    #[test]
     fn time_1_plausible_is_a_thousand_weeks() {
         let floor = t("2026-11-30T00:00:00Z");
-        assert_eq!(standing(floor, floor), Standing::Plausible);
-        assert_eq!(standing(floor - Span::from_nanos(1), floor), Standing::Below);
-        assert_eq!(standing(floor + PLAUSIBLE, floor), Standing::Beyond);
-        assert_eq!(standing(floor + PLAUSIBLE - Span::from_nanos(1), floor), Standing::Plausible);
+        let rules = TimeRules { floor: Some(floor), ..<_>::default() };
+        let mut clock = AssetClock::default();
+        let moment = Span::from_nanos(1);
+        let cases = [
+            (floor - moment, Standing::Below),
+            (floor, Standing::Plausible),
+            (floor + PLAUSIBLE - moment, Standing::Plausible),
+            (floor + PLAUSIBLE, Standing::Beyond),
+        ];
+        for (time, want) in cases {
+            assert_eq!(clock.plausible(&rules).standing(time), want, "{time}");
+        }
+        clock.lower_floor(t("1980-01-06T00:00:00Z"));
+        assert!(clock.plausible(&rules).has(floor + PLAUSIBLE - moment));
+        assert!(clock.plausible(&rules).has(t("1980-01-06T00:00:00Z")));
     }
 }

@@ -4,7 +4,7 @@
 //! Does not know: recordings.
 
 use super::date::{Dates, nearest};
-use super::floor::{Standing, standing, undo_rollover};
+use super::floor::{Standing, undo_rollover};
 use super::held::Held;
 use super::offset::{Disagreement, Offset, Run, Running, Skew, tolerance};
 use super::{Around, AssetClock, Mode, Settled, Stamp};
@@ -17,6 +17,8 @@ const ACCUSERS_AGREE: Span = Span::from_secs(10);
 const ACCUSERS: u32 = 5;
 /// Plausible times that give a serial source an offset even if no two in a row agree (TIME-6).
 const HELD_OF_ANY_KIND: usize = 5;
+/// Boot time they must span: a queue read at once says only how long it was (C20).
+const HELD_SPAN: Span = Span::from_secs(2);
 /// A serial queue holds a fix back no longer than this; further behind is a receiver that was
 /// wrong before it was right. Twice what C20 asks for.
 const QUEUED_MAX: Span = Span::from_secs(60);
@@ -66,8 +68,8 @@ impl<T: Copy> Live<T> {
         stamp: Stamp<T>,
         settled: &mut Settled<T>,
     ) {
-        let floor = asset.floor(around.rules);
-        let system = around.system.filter(|t| standing(*t, floor) == Standing::Plausible);
+        let plausible = asset.plausible(around.rules);
+        let system = around.system.filter(|time| plausible.has(*time));
         self.dates.heard(stamp.at, system);
         let mut read = self.read(asset, around, &stamp);
         if stamp.valid_position {
@@ -95,23 +97,22 @@ impl<T: Copy> Live<T> {
     /// nearest date (TIME-5).
     fn read(&self, asset: &AssetClock, around: Around<'_>, stamp: &Stamp<T>) -> Option<Reading> {
         let rules = around.rules;
-        let floor = asset.floor(rules);
+        let plausible = asset.plausible(rules);
         if let Some(time) = stamp.time.dated() {
             let base = rules.floor.unwrap_or(rules.release_date);
-            let below = stamp.valid_position && time < floor;
-            let moved = below.then(|| undo_rollover(time, base)).flatten();
+            let moved = stamp.valid_position.then(|| undo_rollover(time, base)).flatten();
             let time = moved.unwrap_or(time);
             let quality = match moved {
                 Some(_) => TimeQuality::Corrected,
                 None => TimeQuality::Gnss,
             };
-            let standing = standing(time, floor);
+            let standing = plausible.standing(time);
             return Some(Reading { time, quality, standing, era_added: moved.is_some() });
         }
         let of_day = stamp.time.of_day()?;
         let estimate = self.running.as_ref().map(|running| running.offset().at(stamp.at));
         let time = nearest(estimate.or_else(|| self.dates.reference(stamp.at))?, of_day);
-        let standing = standing(time, floor);
+        let standing = plausible.standing(time);
         Some(Reading { time, quality: TimeQuality::Corrected, standing, era_added: false })
     }
 
@@ -204,12 +205,7 @@ impl<T: Copy> Live<T> {
             Mode::Network | Mode::Fixes => offsets.iter().rev().flatten().next().copied(),
         };
         let Some((at, offset)) = first else { return };
-        let mut running = Running::new(at, offset);
-        for (then, other) in offsets.iter().flatten().filter(|seen| **seen != (at, offset)) {
-            if running.skew(*then, *other, skew) == Skew::Within {
-                running.confirm(*then, *other);
-            }
-        }
+        let running = Running::among(at, offset, offsets.iter().flatten(), skew);
         let found = running.offset();
         self.running = Some(running);
         for stamp in self.held.take() {
@@ -242,10 +238,10 @@ fn serial_offset(offsets: &[Option<(BootTime, Offset)>], skew: Span) -> Option<(
         (apart <= tolerance(skew, now - then)).then(|| if a > b { (then, a) } else { (now, b) })
     });
     pair.or_else(|| {
-        let plausible = offsets.iter().flatten();
-        (plausible.clone().count() >= HELD_OF_ANY_KIND)
-            .then(|| plausible.max_by_key(|(_, offset)| *offset).copied())
-            .flatten()
+        let plausible = || offsets.iter().flatten();
+        let spanned = plausible().next_back()?.0 - plausible().next()?.0;
+        let enough = plausible().count() >= HELD_OF_ANY_KIND && spanned >= HELD_SPAN;
+        enough.then(|| plausible().max_by_key(|(_, offset)| *offset).copied()).flatten()
     })
 }
 

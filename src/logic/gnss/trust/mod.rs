@@ -98,7 +98,7 @@ pub struct TrustCounters {
     pub held: u64,
     /// Fixes lost because no time came for them.
     pub no_time: u64,
-    /// Times that no date could be made of, or a date that does not exist.
+    /// Epochs with a date that does not exist; they count as undated.
     pub bad_date: u64,
 }
 
@@ -171,6 +171,7 @@ impl<T: Copy> Trust<T> {
         voting: bool,
         system: Option<WallTime>,
     ) {
+        self.settled.counters.bad_date += u64::from(stamp.time.names_no_day());
         let system = system.map(EventTime::from_wall);
         let around = Around { mode: self.mode, rules, watermark, voting, system };
         match self.mode {

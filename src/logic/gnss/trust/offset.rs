@@ -140,6 +140,22 @@ impl Running {
         }
     }
 
+    /// An estimate that rests on all of `seen`, oldest first, that fit the one chosen.
+    pub(super) fn among<'a>(
+        at: BootTime,
+        chosen: Offset,
+        seen: impl Iterator<Item = &'a (BootTime, Offset)>,
+        skew: Span,
+    ) -> Self {
+        let mut running = Self::new(at, chosen);
+        let fitting = seen.filter(|(then, o)| running.skew(*then, *o, skew) == Skew::Within);
+        let recent: VecDeque<_> = fitting.copied().collect();
+        running.offset = recent.iter().map(|(_, o)| *o).max().unwrap_or(chosen);
+        running.rests_on = recent.len() as u32;
+        running.recent = recent;
+        running
+    }
+
     pub(super) fn offset(&self) -> Offset {
         self.offset
     }
@@ -217,6 +233,9 @@ impl Running {
         } else {
             self.late = None;
         }
+        if skew == Skew::Ahead {
+            self.behind = None;
+        }
         // On a source that can delay, far behind is a backlog: following it would clamp the
         // live fixes that come after it.
         if skew == Skew::Behind && !may_delay {
@@ -254,5 +273,23 @@ pub(super) struct Disagreement {
 
 /// What an offset may differ after this much boot time.
 pub(super) fn tolerance(skew: Span, since: Span) -> Span {
-    skew + Span::from_nanos(since.nanos().max(0) / DRIFT_DIVISOR)
+    skew + Span::from_nanos(since.abs().nanos() / DRIFT_DIVISOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_bounded_at_any_rate() {
+        let offset = Offset(Span::from_secs(7));
+        for (every_ms, want) in [(1, RECENT_MAX), (1000, 61), (60_000, WINDOW_FIXES)] {
+            let mut running = Running::new(BootTime::from_nanos(0), offset);
+            for n in 1..5000 {
+                let at = BootTime::from_nanos(0) + Span::from_millis(every_ms).times(n);
+                running.confirm(at, offset);
+            }
+            assert_eq!(running.recent.len(), want, "every {every_ms} ms");
+        }
+    }
 }

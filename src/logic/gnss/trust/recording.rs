@@ -4,7 +4,7 @@
 //! date. Does not know: a floor, unless `[time] floor` or `--floor` sets one outright.
 
 use super::date::nearest;
-use super::floor::{Standing, is_cold_start, standing, undo_rollover};
+use super::floor::{Plausible, is_cold_start, undo_rollover};
 use super::held::Held;
 use super::{Around, AssetClock, ReceiverTime, Settled, Stamp};
 use crate::logic::config::TimeRules;
@@ -50,6 +50,7 @@ impl<T: Copy> Recording<T> {
         if let ReceiverTime::Utc(time) = stamp.time {
             if stamp.valid_position {
                 let read = as_sent(time, rules, settled);
+                self.begin(asset, read.0, settled);
                 settled.push(asset, stamp, read);
             }
             return;
@@ -189,7 +190,7 @@ impl<T: Copy> Recording<T> {
 }
 
 fn plausible(time: EventTime, rules: &TimeRules) -> bool {
-    rules.floor.is_none_or(|floor| standing(time, floor) == Standing::Plausible)
+    rules.floor.is_none_or(|floor| Plausible::above(floor).has(time))
 }
 
 /// A time with its own date: as it is, but for a rollover below a floor that was given.

@@ -1,1 +1,0 @@
-//! Timelines of the clock-trust machine.
