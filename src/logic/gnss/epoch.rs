@@ -26,6 +26,10 @@ use read::{Given, Kind, Located, Motion, Reading, Verdict, read};
 /// their epochs by the next time of day.
 pub const QUIET: Span = Span::from_millis(200);
 
+/// Times of day nearer than this are one: some receivers round in one sentence (.08) and not in
+/// the next (.076), and none measures a hundred times a second.
+const SAME_TIME: Span = Span::from_millis(10);
+
 /// GSA and VTG wait at most this long for their epoch: one interval of the slowest usual rate.
 const LOOSE_FOR: Span = Span::from_secs(2);
 
@@ -246,24 +250,29 @@ impl Assembler {
                 open.time = time;
                 open.zda_date = date;
             }
-            Some(open) if time.is_none() || time == open.time => open.zda_date = date,
+            Some(open) if time.is_none() || same(time, open.time) => open.zda_date = date,
             _ => self.loose.date = time.zip(date),
         }
     }
 
     fn take_gst(&mut self, time: Option<Span>, gst_m: Option<f64>) {
         match &mut self.open {
-            Some(open) if time.is_none() || time == open.time => open.gst_m = gst_m,
+            Some(open) if time.is_none() || same(time, open.time) => open.gst_m = gst_m,
             _ => self.loose.gst_m = time.zip(gst_m),
         }
     }
+}
+
+/// Whether two times of day are of one measurement.
+fn same(a: Option<Span>, b: Option<Span>) -> bool {
+    a.zip(b).is_some_and(|(a, b)| (a - b).abs() < SAME_TIME)
 }
 
 impl Closed {
     /// Whether this is more of an epoch already given out.
     fn holds(&self, said: &Located, now: BootTime) -> bool {
         let other_day = self.date.zip(said.date).is_some_and(|(a, b)| a != b);
-        said.time == Some(self.time) && !other_day && (now - self.last).abs() < REPEAT_FOR
+        same(said.time, Some(self.time)) && !other_day && (now - self.last).abs() < REPEAT_FOR
     }
 }
 
@@ -291,7 +300,7 @@ impl Open {
     fn holds(&self, said: &Located) -> bool {
         let other_day = self.rmc_date.zip(said.date).is_some_and(|(a, b)| a != b);
         match (self.time, said.time) {
-            (Some(own), Some(other)) => own == other && !other_day,
+            (Some(_), Some(_)) => same(self.time, said.time) && !other_day,
             _ => self.talkers[said.kind as usize] != Some(said.talker),
         }
     }
@@ -314,12 +323,12 @@ impl Open {
     /// Takes in what waited for this epoch's time.
     fn claim(&mut self, loose: &mut Loose) {
         if let Some((time, date)) = loose.date
-            && self.time == Some(time)
+            && same(self.time, Some(time))
         {
             (self.zda_date, loose.date) = (Some(date), None);
         }
         if let Some((time, gst_m)) = loose.gst_m
-            && self.time == Some(time)
+            && same(self.time, Some(time))
         {
             (self.gst_m, loose.gst_m) = (Some(gst_m), None);
         }

@@ -314,6 +314,12 @@ impl Format {
     pub fn sniff(first_bytes: &[u8]) -> Option<Self> {
         let bytes = first_bytes.strip_prefix(BOM).unwrap_or(first_bytes);
         let mut lines = bytes.split(|b| matches!(b, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
+        let sentence =
+            |l: &[u8]| l.split_first().is_some_and(|(b, l)| *b == b'$' && line::has_header(l));
+        // Before all else: gpsd's logs begin with JSON.
+        if lines.clone().any(sentence) {
+            return Some(Self::Nmea);
+        }
         let first = lines.find(|l| !l.is_empty() && !l.starts_with(b"#")).unwrap_or_default();
         if first.starts_with(b"{") {
             return Some(Self::JsonLines);

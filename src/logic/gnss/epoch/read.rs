@@ -7,9 +7,10 @@
 //!
 //! RMC, GGA, GNS, GLL and ZDA are read here and not by `nmea`: it refuses second 60, lines over
 //! 102 bytes, quality 9 and more than two GNS modes, takes NaN, latitude 100 and dead reckoning
-//! for valid, and forgets how many decimals a position had. GSA, GST and VTG are its own.
+//! for valid, and forgets how many decimals a position had. So is GSA, whose two-dimensional form
+//! it refuses. GST and VTG are its own.
 
-use nmea::sentences::{parse_gsa, parse_gst, parse_vtg};
+use nmea::sentences::{parse_gst, parse_vtg};
 use nmea::{NmeaSentence, SentenceType};
 
 use crate::logic::gnss::line::Sentence;
@@ -111,7 +112,7 @@ pub(super) fn read(sentence: &Sentence<'_>) -> Result<Reading, Reject> {
         "GLL" => gll(&fields)?,
         "ZDA" => return zda(&fields),
         "GST" => return gst(sentence, &fields),
-        "GSA" => return gsa(sentence),
+        "GSA" => return gsa(&fields),
         "VTG" => return vtg(sentence, &fields),
         "GSV" | "GBS" | "GRS" | "DTM" | "TXT" => return Ok(Reading::Burst),
         _ => return Ok(Reading::Other),
@@ -121,8 +122,8 @@ pub(super) fn read(sentence: &Sentence<'_>) -> Result<Reading, Reject> {
     Ok(Reading::Located(Located { talker, ..located }))
 }
 
-/// Fields kept of a sentence: GGA has 14, and nothing behind the 12th is read.
-const FIELDS_KEPT: usize = 14;
+/// Fields kept of a sentence: the last one read is the 16th, GSA's HDOP.
+const FIELDS_KEPT: usize = 16;
 
 /// The fields of a sentence; those that are not there are empty.
 struct Fields<'a> {
@@ -275,9 +276,11 @@ fn gst(sentence: &Sentence<'_>, fields: &Fields<'_>) -> Result<Reading, Reject> 
     Ok(Reading::Noise(time_of_day(fields.at[0])?, radius))
 }
 
-fn gsa(sentence: &Sentence<'_>) -> Result<Reading, Reject> {
-    let gsa = parse_gsa(for_nmea(sentence, SentenceType::GSA)).map_err(|_| Reject::Malformed)?;
-    Ok(Reading::Hdop(gsa.hdop.map(f64::from).filter(|v| v.is_finite() && *v > 0.0)))
+/// mode, mode, twelve satellites, PDOP, HDOP, VDOP. Before a fix some cut it short. (The crate
+/// refuses the whole sentence of a two-dimensional fix, which has no VDOP.)
+fn gsa(fields: &Fields<'_>) -> Result<Reading, Reject> {
+    fields.at_least(3)?;
+    Ok(Reading::Hdop(number(fields.at[15])?.filter(|v| *v > 0.0)))
 }
 
 /// course, T, magnetic course, M, knots, N, km/h, K, mode

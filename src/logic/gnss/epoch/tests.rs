@@ -59,8 +59,8 @@ fn one(lines: &[&str]) -> Epoch {
     run.epochs[0]
 }
 
-fn hms(hour: i64, minute: i64, second: i64) -> Option<Span> {
-    Some(Span::from_secs(hour * 3600 + minute * 60 + second))
+fn hms(hour: i64, minute: i64, second: i64) -> Span {
+    Span::from_secs(hour * 3600 + minute * 60 + second)
 }
 
 const MEASURED: Result<FixQuality, Reject> = Ok(FixQuality::Measured);
@@ -76,7 +76,7 @@ fn d1_talkers() {
     assert!((place.position.lon_deg() - 11.516_666_666_7).abs() < 1e-9);
     assert!((epoch.speed_mps.unwrap() - 6.3277).abs() < 1e-3);
     assert_eq!(epoch.heading_deg, Some(84.4));
-    assert_eq!(epoch.time, hms(12, 0, 0));
+    assert_eq!(epoch.time, Some(hms(12, 0, 0)));
     assert_eq!(epoch.date, CivilDate::new(2026, 11, 30));
     for (talker, sum) in
         [("GB", 66), ("BD", 65), ("GQ", 75), ("QZ", 68), ("GI", 0x6D), ("GA", 65), ("II", 63)]
@@ -114,7 +114,7 @@ fn d2_no_fix() {
     assert_eq!(run.epochs[1].time, None);
     assert_eq!(
         (run.epochs[2].time, run.epochs[2].date),
-        (hms(12, 0, 1), CivilDate::new(2026, 11, 30))
+        (Some(hms(12, 0, 1)), CivilDate::new(2026, 11, 30))
     );
     // Without pauses the kinds' turn tells the epochs apart.
     let burst: &[&str] = &["$GNRMC,,V,,,,,,,,,,N", "$GNGGA,,,,,,0,,,,,,,,", "$GNGLL,,,,,,V,N"];
@@ -254,6 +254,10 @@ fn b5_accuracy() {
     }
     assert!((one(&[&gga("99.99")]).accuracy_m - 499.95).abs() < 1e-9);
     assert!((one(&[&gga(""), gsa]).accuracy_m - 8.0).abs() < 1e-5);
+    assert!(
+        (one(&[&gga(""), "$GPGSA,A,2,02,04,27,,,,,,,,,,10.5,5.0,"]).accuracy_m - 25.0).abs() < 1e-5
+    );
+    assert_eq!(one(&[&gga(""), "$GPGSA,A,1,,,,*32"]).accuracy_m, 15.0);
     for (lat, lon, expected) in
         [("3.0", "4.0", 5.0), ("0.0", "4.0", 4.5), ("", "", 4.5), ("-3.0", "4.0", 4.5)]
     {
@@ -343,7 +347,7 @@ fn burst(second: i64) -> [String; 9] {
 fn d14_any_order_is_one_fix() {
     let mut order: Vec<usize> = (0..9).collect();
     let mut random = 0x9E37_79B9_7F4A_7C15_u64;
-    for round in 0..2_000 {
+    for round in 0..300 {
         for i in (1..order.len()).rev() {
             random ^= random << 13;
             random ^= random >> 7;
@@ -361,10 +365,10 @@ fn d14_any_order_is_one_fix() {
             let run = play(&played);
             assert_eq!(run.rejects, [], "{round} {order:?}");
             assert_eq!(run.epochs.len(), 5, "{round} {order:?}");
-            for (n, epoch) in run.epochs.iter().enumerate() {
+            for (n, epoch) in (0_i64..).zip(&run.epochs) {
                 assert_eq!(epoch.fix.map(|p| p.quality), MEASURED);
-                assert_eq!(epoch.time, hms(12, 0, n as i64));
-                assert_eq!(epoch.stamp, at_ms(n as i64 * interval_ms));
+                assert_eq!(epoch.time, Some(hms(12, 0, n)));
+                assert_eq!(epoch.stamp, at_ms(n * interval_ms));
                 let first = order.iter().find(|i| [0, 1, 2, 3, 7].contains(i));
                 let told = interval_ms > 0
                     || first.is_some_and(|i| ![1, 3].contains(i))
@@ -395,6 +399,11 @@ fn d14_late_tail_and_frozen_time() {
     let (a, b) = (burst(5), burst(4));
     let run = play(&[(0, &[&a[0], &b[0], &a[2], &b[2], &a[7], &b[7]])]);
     assert_eq!(run.epochs.len(), 2);
+    // One sentence rounds its time where another does not.
+    let place = "3728.0549,N,12213.8639,W";
+    let fine = format!("$GPGLL,{place},014413.076,A,A");
+    let rounded = format!("$GPGGA,014413.08,{place},1,05,1.0,19,M,-28,M,,");
+    assert_eq!(one(&[&fine, &rounded]).accuracy_m, 5.0);
     // The same time on another day is another epoch.
     let next = "$GPRMC,120000.00,A,4807.0380,N,01131.0000,E,0.0,,011226,,,A";
     assert_eq!(play(&[(0, &[&rmc, next])]).epochs.len(), 2);
@@ -403,7 +412,7 @@ fn d14_late_tail_and_frozen_time() {
     let seconds = [burst(3), burst(4), burst(5), burst(6), burst(4), burst(5), burst(6), burst(7)];
     let bursts: Vec<[&str; 1]> = seconds.iter().map(|b| [b[0].as_str()]).collect();
     let played: Vec<(i64, &[&str])> =
-        bursts.iter().enumerate().map(|(n, b)| (n as i64 * 1000, b.as_slice())).collect();
+        (0..).zip(&bursts).map(|(n, b)| (n * 1000, b.as_slice())).collect();
     assert_eq!(play(&played).epochs.len(), 8);
 }
 
@@ -438,7 +447,7 @@ fn d12_mutations() {
         random ^= random << 17;
         (random >> 11) as usize % below
     };
-    for round in 0..5_000 {
+    for round in 0..1_500 {
         let mut bytes = clean.clone();
         for _ in 0..=next(12) {
             let at = next(bytes.len());
