@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::logic::event::TimeQuality;
-use crate::units::{EventTime, Position};
+use crate::units::{EventTime, Position, Span};
 
 pub mod epoch;
 pub mod gate;
@@ -24,6 +24,49 @@ pub enum FixQuality {
     Measured,
     /// Dead reckoning: ends silence for a while, never votes.
     Estimated,
+}
+
+/// A date as a receiver tells it, which exists in the calendar. It may be decades off (TIME-2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CivilDate {
+    year: i16,
+    month: i8,
+    day: i8,
+}
+
+impl CivilDate {
+    /// A checked date; `None` where the calendar has none.
+    pub fn new(year: i16, month: i8, day: i8) -> Option<Self> {
+        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let days = match month {
+            1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+            4 | 6 | 9 | 11 => 30,
+            2 if leap => 29,
+            2 => 28,
+            _ => return None,
+        };
+        ((1..=9999).contains(&year) && (1..=days).contains(&day)).then_some(Self {
+            year,
+            month,
+            day,
+        })
+    }
+    /// The year, four digits.
+    pub const fn year(self) -> i16 {
+        self.year
+    }
+    /// 1 to 12.
+    pub const fn month(self) -> i8 {
+        self.month
+    }
+    /// 1 to 31.
+    pub const fn day(self) -> i8 {
+        self.day
+    }
+    /// The instant of a time of this day, where 64 bits of nanoseconds reach.
+    pub fn at(self, of_day: Span) -> Option<EventTime> {
+        EventTime::from_civil(self.year, self.month, self.day, of_day)
+    }
 }
 
 /// One asset's position at one event time.
