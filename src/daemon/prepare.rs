@@ -109,7 +109,7 @@ fn setup(config: &Config, gateway: &GatewayId) -> Setup {
         gateway: gateway.clone(),
         software: Some(software()),
         decide: config.decide.clone(),
-        time: config.time.clone(),
+        time: config.time,
         detail: config.events.position,
         sources: sources.collect(),
         announce: true,

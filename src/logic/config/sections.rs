@@ -250,7 +250,7 @@ impl Default for Decide {
 pub const RELEASE_DATE: EventTime = EventTime::from_nanos(1_795_996_800_000_000_000);
 
 /// `[time]`.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TimeRules {
     /// How far a fix may lie from the running offset (TIME-3).
     pub skew_tolerance: Span,

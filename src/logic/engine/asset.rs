@@ -113,9 +113,6 @@ impl Asset {
         if !std::mem::take(&mut self.dirty) {
             return;
         }
-        if let Some(time) = self.last_gnss {
-            self.clock.stored_gnss(time);
-        }
         durable::pair_rows(ground, &self.id, &mut self.crossing, group);
         let stored = StoredAsset {
             crossing: self.crossing.remembered.clone(),

@@ -131,3 +131,29 @@ pub enum Reject {
     /// From a source that is not the asset's voting one (ORD-4).
     Standby,
 }
+
+impl Reject {
+    /// The name in counters, output and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Noise => "noise",
+            Self::Overlong => "overlong",
+            Self::Checksum => "checksum",
+            Self::NoChecksum => "no_checksum",
+            Self::Malformed => "malformed",
+            Self::BadRecord => "bad_record",
+            Self::NoPosition => "no_position",
+            Self::NullIsland => "null_island",
+            Self::OutOfRange => "out_of_range",
+            Self::Simulated => "simulated",
+            Self::Accuracy => "accuracy",
+            Self::Jump => "jump",
+            Self::NoTime => "no_time",
+            Self::Late => "late",
+            Self::Repeat => "repeat",
+            Self::SameInstant => "same_instant",
+            Self::Standby => "standby",
+            Self::TooManyAssets => "too_many_assets",
+        }
+    }
+}
