@@ -29,12 +29,12 @@ fn files_under(dir: &Path, out: &mut Vec<PathBuf>) {
 }
 
 fn bytes_of(path: &Path) -> Vec<u8> {
-    let raw = fs::read(path).unwrap();
+    let raw = fs::read(path).expect("a corpus file can be read");
     if path.extension().is_none_or(|e| e != "gz") {
         return raw;
     }
     let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(&raw[..]).read_to_end(&mut bytes).unwrap();
+    flate2::read::GzDecoder::new(&raw[..]).read_to_end(&mut bytes).expect("sound gzip");
     bytes
 }
 
@@ -68,7 +68,7 @@ fn use_layer(found: &Checked) {
     for (id, zone) in (0..).zip(zones) {
         let b = zone.shape.bounds();
         let lon = if b.west > 180.0 { b.west - 360.0 } else { b.west };
-        let corner = Position::new(b.south, lon).unwrap();
+        let corner = Position::new(b.south, lon).expect("a corner is a place");
         assert!(zone.shape.locate(corner).distance_m.is_finite(), "{}", zone.id);
         index.near(corner, 1.0, &mut near);
         assert!(near.contains(&id), "{}", zone.id);
@@ -94,7 +94,7 @@ fn corpus_zones_are_read_or_refused_with_reasons() {
         assert!(parse_layer(&bytes, &Decide::default()).is_err(), "{}", path.display());
         let Some(layer) = as_layer(&bytes) else { continue };
         let (found, ms) = timed(&layer);
-        let short = path.strip_prefix(&root).unwrap().display();
+        let short = path.strip_prefix(&root).expect("found under it").display();
         match &found {
             Ok(found) => {
                 accepted += 1;

@@ -98,7 +98,7 @@ fn what_is_no_layer_is_refused_with_where() {
     assert!(noted.repairs[0].to_string().contains("`geofenced.verion` is not known"));
     let mark = format!("\u{feff}{}", header(r#"{"layer":"a","version":1}"#));
     assert!(parse(&mark).is_ok());
-    refused(parse_layer(&[b' '; LAYER_BYTES_MAX + 1], &Decide::default()), &["the limit is"]);
+    refused(parse_layer(&vec![b' '; LAYER_BYTES_MAX + 1], &Decide::default()), &["the limit is"]);
     refused(parse_layer(b"{\"type\":\"\xff\"}", &Decide::default()), &["not valid GeoJSON"]);
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(parse(&header(&deep)).is_err());
