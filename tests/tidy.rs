@@ -21,7 +21,6 @@ const FLOORS: &[(&str, &[&str])] = &[
 
 /// Where an outside crate may be used: beginnings of paths.
 const HOMES: &[(&str, &[&str])] = &[
-    ("anyhow", &["src/cli/"]),
     ("clap", &["src/cli/"]),
     ("csv", &["src/logic/gnss/record", "src/cli/replay"]),
     ("flate2", &["src/edge/"]),
@@ -37,7 +36,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("sd-notify", &["src/edge/systemd.rs"]),
     ("serde", &["src/"]),
     ("serde_json", &["src/"]),
-    ("sha2", &["src/logic/zones/", "src/logic/rules"]),
+    ("sha2", &["src/logic/hash.rs"]),
     ("strsim", &["src/logic/config/"]),
     ("thiserror", &["src/"]),
     ("tokio", &["src/edge/", "src/daemon/"]),
@@ -46,26 +45,6 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tracing", &["src/cli/", "src/daemon/", "src/edge/", "src/store/"]),
     ("tracing-subscriber", &["src/cli/log.rs"]),
     ("ureq", &["src/edge/http"]),
-];
-
-/// Dependencies that the issue being built will use and nothing does yet. Empty it when it ends.
-const NOT_USED_YET: &[&str] = &[
-    "anyhow",
-    "csv",
-    "flate2",
-    "http-body-util",
-    "hyper",
-    "hyper-util",
-    "indicatif",
-    "nix",
-    "nmea",
-    "rusqlite",
-    "rustls",
-    "sd-notify",
-    "sha2",
-    "tokio",
-    "tokio-serial",
-    "ureq",
 ];
 
 /// Words that may not stand in code, and what to write instead. Split, so that this file may
@@ -91,6 +70,7 @@ const BANNED_IN_PRODUCT: &[(&str, &str, &str)] = &[
 ];
 
 const COLUMNS_MAX: usize = 100;
+const COLUMNS_OF_TEXT_MAX: usize = 140;
 const LINES_MAX: usize = 600;
 
 /// Paths of one machine. They mean nothing on another.
@@ -315,7 +295,7 @@ fn check_dependencies(manifest: &str, files: &[File]) -> Vec<String> {
     let sources: Vec<String> = in_src.map(|f| code_of(&f.text)).collect();
     for name in declared.intersection(&housed) {
         let used = sources.iter().any(|code| !uses_of(code, name).is_empty());
-        if !used && !NOT_USED_YET.contains(name) {
+        if !used {
             found.push(format!("Cargo.toml: {name} is used nowhere"));
         }
     }
@@ -350,10 +330,13 @@ fn check_shape(file: &File) -> Vec<String> {
     }
     let product_lines = product_of(&file.text).lines().count();
     for (i, line) in file.text.lines().enumerate() {
-        // An expected text in a test stands as it is printed.
-        let text_in_test = (file.is_test() || i >= product_lines) && line.contains('"');
+        // An expected text in a test stands as it is printed; a message elsewhere may run on a
+        // little, because a broken one cannot be searched for.
+        let in_test = file.is_test() || i >= product_lines;
+        let text = line.contains('"');
         let columns = line.chars().count();
-        if columns > COLUMNS_MAX && !text_in_test {
+        let most = if text { COLUMNS_OF_TEXT_MAX } else { COLUMNS_MAX };
+        if columns > most && !(in_test && text) {
             found.push(format!("{}:{}: {columns} columns of {COLUMNS_MAX}", file.path, i + 1));
         }
     }
@@ -504,7 +487,8 @@ fn the_shape_rule_can_fail() {
         ("src/a.rs", "//! a\n".to_owned(), 0),
         ("src/a.rs", "// a\n".to_owned(), 1),
         ("src/a.rs", format!("//! a\n{wide}"), 1),
-        ("src/a.rs", format!("//! a\n\"{wide}\""), 1),
+        ("src/a.rs", format!("//! a\n\"{wide}\""), 0),
+        ("src/a.rs", format!("//! a\n\"{wide}{wide}\""), 1),
         ("src/a.rs", format!("//! a\n#[cfg(test)]\nmod tests {{\n\"{wide}\""), 0),
         ("tests/a.rs", format!("//! a\n{wide}"), 1),
         ("tests/a.rs", format!("//! a\n\"{wide}\""), 0),

@@ -5,16 +5,13 @@ use std::path::{Path, PathBuf};
 
 use super::out::Out;
 use super::{CliError, ConfigArg, Exit, status};
-use crate::edge::{clock, control};
+use crate::edge::control;
 use crate::logic::event::{Event, Lane};
 use crate::store::{EventQuery, ReadOnly, StoreError};
-use crate::units::{EventTime, Span};
+use crate::units::EventTime;
 
 /// Without `-n`: a screen.
 const COUNT_DEFAULT: usize = 20;
-
-/// `--follow` asks this often: an event is committed within a second.
-const FOLLOW_EVERY: Span = Span::from_millis(500);
 
 /// Arguments of `events`.
 #[derive(clap::Args, Debug)]
@@ -63,8 +60,7 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
     }
     loop {
         out.flush()?;
-        clock::pause(FOLLOW_EVERY);
-        events = asked(args, &socket, usize::from(u16::MAX), last.or(Some(0)))?;
+        events = asked(args, &socket, control::EVENTS_MAX as usize, last.or(Some(0)))?;
         print(&mut out, &events, args.json)?;
         last = events.last().map(|event| event.seq).or(last);
     }
@@ -101,6 +97,7 @@ fn asked(
         ("since", args.since.map(|since| since.to_string())),
         ("zone", args.zone.clone()),
         ("after", after.map(|seq| seq.to_string())),
+        ("wait", after.map(|_| control::WAIT_S_MAX.to_string())),
     ] {
         if let Some(value) = value {
             let _ = write!(path, "&{key}={}", control::encode(&value));

@@ -3,8 +3,10 @@
 //! Always holds: an answer comes from the thread that owns engine and store, so every reader sees
 //! only committed events. Does not know: how an answer is made.
 
+use std::time::Duration;
+
 use tokio::net::UnixListener;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::edge::control::{self, Ask, EventsQuery, Response, Rights};
 use crate::logic::config::Config;
@@ -43,13 +45,20 @@ pub(super) fn rights(config: &Config) -> Rights {
 }
 
 /// Serves the control API until it is aborted.
-pub(super) async fn serve(listener: UnixListener, rights: Rights, desk: mpsc::Sender<Request>) {
+///
+/// `news` changes with every commit, for those who wait for an event.
+pub(super) async fn serve(
+    listener: UnixListener,
+    rights: Rights,
+    desk: mpsc::Sender<Request>,
+    news: watch::Receiver<u64>,
+) {
     control::serve(listener, move |request| {
-        let desk = desk.clone();
+        let (desk, news) = (desk.clone(), news.clone());
         let asked = control::route(&request, &rights);
         async move {
             match asked {
-                Ok(ask) => answer(ask, &desk).await,
+                Ok(ask) => answer(ask, &desk, news).await,
                 Err(refusal) => refusal,
             }
         }
@@ -57,7 +66,11 @@ pub(super) async fn serve(listener: UnixListener, rights: Rights, desk: mpsc::Se
     .await;
 }
 
-async fn answer(ask: Ask, desk: &mpsc::Sender<Request>) -> Response {
+async fn answer(
+    ask: Ask,
+    desk: &mpsc::Sender<Request>,
+    mut news: watch::Receiver<u64>,
+) -> Response {
     let busy = || Response::error(503, "the daemon is stopping");
     match ask {
         Ask::Status => {
@@ -70,17 +83,29 @@ async fn answer(ask: Ask, desk: &mpsc::Sender<Request>) -> Response {
             Response::json(200, &value)
         }
         Ask::Events(query) => {
-            let (answer, told) = oneshot::channel();
-            if desk.send(Request::Events(query, answer)).await.is_err() {
-                return busy();
-            }
-            match told.await {
-                Ok(Ok(events)) => {
-                    let value = serde_json::to_value(&events).expect("events are plain data");
-                    Response::json(200, &value)
+            let until = tokio::time::sleep(Duration::from_secs(query.wait_s));
+            tokio::pin!(until);
+            loop {
+                news.mark_unchanged();
+                let (answer, told) = oneshot::channel();
+                if desk.send(Request::Events(query.clone(), answer)).await.is_err() {
+                    return busy();
                 }
-                Ok(Err(why)) => Response::error(500, &why),
-                Err(_) => busy(),
+                let events = match told.await {
+                    Ok(Ok(events)) => events,
+                    Ok(Err(why)) => return Response::error(500, &why),
+                    Err(_) => return busy(),
+                };
+                let late = tokio::select! {
+                    biased;
+                    () = &mut until => true,
+                    changed = news.changed(), if events.is_empty() => changed.is_err(),
+                    else => true,
+                };
+                if late || !events.is_empty() {
+                    let value = serde_json::to_value(&events).expect("events are plain data");
+                    return Response::json(200, &value);
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
 
 use crate::edge::{clock, control, systemd};
@@ -96,13 +96,14 @@ async fn one_life(
     let (events, inputs) = mpsc::channel(CHANNEL_INPUTS);
     let lost_chunks = Arc::new(AtomicUsize::new(0));
     // STO-4: open → check → migrate → layers → memberships, then READY, then sources.
-    let pipeline =
-        Pipeline::start(&config, prepared, requests.clone(), asked, inputs, &lost_chunks)?;
+    let (tell, news) = watch::channel(0);
+    let lines = pipeline::Lines { desk: requests.clone(), requests: asked, inputs, tell };
+    let pipeline = Pipeline::start(&config, prepared, lines, &lost_chunks)?;
     let listener =
         control::bind(std::path::Path::new(&config.control.socket), Some(&config.control.group))
             .map_err(DaemonError::Control)?;
     let rights = desk::rights(&config);
-    let server = tokio::spawn(desk::serve(listener, rights, requests.clone()));
+    let server = tokio::spawn(desk::serve(listener, rights, requests.clone(), news));
     let handle = runtime.handle().clone();
     let (over, mut ended) = oneshot::channel();
     let thread = std::thread::Builder::new()

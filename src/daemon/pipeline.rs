@@ -11,7 +11,7 @@ use std::sync::mpsc as std_mpsc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tracing::{error, info, warn};
 
 use super::desk::Request;
@@ -51,6 +51,18 @@ pub(super) enum Ended {
     Failed(Box<DaemonError>),
 }
 
+/// The thread's connections with the others.
+pub(super) struct Lines {
+    /// Where the delivery thread asks.
+    pub(super) desk: mpsc::Sender<Request>,
+    /// What is asked.
+    pub(super) requests: mpsc::Receiver<Request>,
+    /// What sources say.
+    pub(super) inputs: mpsc::Receiver<SourceEvent>,
+    /// Changes with every commit.
+    pub(super) tell: watch::Sender<u64>,
+}
+
 /// What the thread owns.
 pub(super) struct Pipeline {
     engine: Engine,
@@ -59,6 +71,7 @@ pub(super) struct Pipeline {
     group: Group,
     inputs: mpsc::Receiver<SourceEvent>,
     requests: mpsc::Receiver<Request>,
+    tell: watch::Sender<u64>,
     courier: Option<Courier>,
     news: Option<std_mpsc::Sender<UplinkInput>>,
     report: Report,
@@ -82,9 +95,7 @@ impl Pipeline {
     pub(super) fn start(
         config: &Config,
         prepared: Prepared,
-        desk: mpsc::Sender<Request>,
-        requests: mpsc::Receiver<Request>,
-        inputs: mpsc::Receiver<SourceEvent>,
+        lines: Lines,
         lost_chunks: &Arc<AtomicUsize>,
     ) -> Result<Self, DaemonError> {
         let birth = super::birth()?;
@@ -111,7 +122,7 @@ impl Pipeline {
         let (news, told) = std_mpsc::channel();
         let courier = prepared.http.map(|http| {
             let stream = store.stream().clone();
-            Courier::new(prepared.uplink, http, prepared.format, stream, desk, told)
+            Courier::new(prepared.uplink, http, prepared.format, stream, lines.desk, told)
         });
         Ok(Self {
             report: Report::new(config, &prepared.gateway, birth.boot, &path),
@@ -120,8 +131,9 @@ impl Pipeline {
             engine,
             store,
             group: Group::default(),
-            inputs,
-            requests,
+            inputs: lines.inputs,
+            requests: lines.requests,
+            tell: lines.tell,
             lost_chunks: Arc::clone(lost_chunks),
             flush_on_stop: config.uplink.flush_on_stop,
             watchdog: systemd::watchdog_interval(),
@@ -268,6 +280,7 @@ impl Pipeline {
         if group.events.is_empty() {
             return Ok(());
         }
+        self.tell.send_modify(|commits| *commits += 1);
         let counts = self.store.counts()?;
         for (lane, waiting) in
             [(Lane::Events, counts.events.waiting), (Lane::Telemetry, counts.telemetry.waiting)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use nix::time::ClockId;
 
-use crate::units::{BootTime, NANOS_PER_SEC, Span, WallTime};
+use crate::units::{BootTime, NANOS_PER_SEC, WallTime};
 
 /// Linux gives every boot its own id here.
 const BOOT_ID_FILE: &str = "/proc/sys/kernel/random/boot_id";
@@ -83,12 +83,6 @@ pub async fn sleep_until(deadline: BootTime) {
     tokio::time::sleep(until(deadline)).await;
 }
 
-/// Waits, for a command that asks again and again and has nothing to wait on.
-#[expect(clippy::disallowed_methods, reason = "the one place that waits for a while")]
-pub fn pause(span: Span) {
-    std::thread::sleep(span.to_std());
-}
-
 /// Memory of this process that is in RAM now, in bytes; 0 where /proc does not tell.
 pub fn memory_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -100,6 +94,7 @@ pub fn memory_bytes() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Span;
 
     #[test]
     fn clocks_move_and_stay_in_range() {

@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 pub use hyper::Method;
 
 mod route;
-pub use route::{Access, Ask, EVENTS_MAX, EventsQuery, Rights, encode, may, route};
+pub use route::{Access, Ask, EVENTS_MAX, EventsQuery, Rights, WAIT_S_MAX, encode, may, route};
 
 /// Connections at a time: a person, a web page, a scraper, and as many again that hang.
 const CONNECTIONS_MAX: usize = 16;

@@ -73,7 +73,12 @@ pub struct EventsQuery {
     pub zone: Option<String>,
     /// Only those numbered higher: how a follower goes on.
     pub after: Option<u64>,
+    /// Where there are none yet, wait this many seconds for one to be committed.
+    pub wait_s: u64,
 }
+
+/// The longest wait for an event: shorter than a client's patience.
+pub const WAIT_S_MAX: u64 = 8;
 
 /// Reads a request, or says what is wrong with it.
 pub fn route(request: &Request, rights: &Rights) -> Result<Ask, Response> {
@@ -97,7 +102,8 @@ pub fn route(request: &Request, rights: &Rights) -> Result<Ask, Response> {
 }
 
 fn events_query(query: &[(String, String)]) -> Result<EventsQuery, String> {
-    let mut asked = EventsQuery { n: EVENTS_DEFAULT, since: None, zone: None, after: None };
+    let mut asked =
+        EventsQuery { n: EVENTS_DEFAULT, since: None, zone: None, after: None, wait_s: 0 };
     for (key, value) in query {
         let bad = |wanted: &str| format!("{key}={value}: {wanted}");
         match key.as_str() {
@@ -112,7 +118,11 @@ fn events_query(query: &[(String, String)]) -> Result<EventsQuery, String> {
             "after" => {
                 asked.after = Some(value.parse().map_err(|_| bad("an event's seq is needed"))?);
             }
-            _ => return Err(format!("unknown key `{key}`; there are n, since, zone, after")),
+            "wait" => {
+                let seconds = value.parse().ok().filter(|s| *s <= WAIT_S_MAX);
+                asked.wait_s = seconds.ok_or_else(|| bad(&format!("0 to {WAIT_S_MAX} seconds")))?;
+            }
+            _ => return Err(format!("unknown key `{key}`; there are n, since, zone, after, wait")),
         }
     }
     Ok(asked)
@@ -198,15 +208,18 @@ mod tests {
     fn paths_and_queries_are_read_or_refused_in_words() {
         let root = || peer(0, &[]);
         assert_eq!(ask(Method::GET, "/v1/status", root()), Ok(Ask::Status));
-        let plain = EventsQuery { n: EVENTS_DEFAULT, since: None, zone: None, after: None };
+        let plain =
+            EventsQuery { n: EVENTS_DEFAULT, since: None, zone: None, after: None, wait_s: 0 };
         assert_eq!(ask(Method::GET, "/v1/events", root()), Ok(Ask::Events(plain)));
         let since = "2026-11-30T12:00:00Z".parse().ok();
         let zone = Some("depots/h\u{f6}f 1".to_owned());
-        let full = EventsQuery { n: 5, since, zone, after: Some(7) };
-        let target = "/v1/events?n=5&since=2026-11-30T12:00:00Z&zone=depots%2Fh%C3%B6f+1&after=7";
+        let full = EventsQuery { n: 5, since, zone, after: Some(7), wait_s: 8 };
+        let target = "/v1/events?n=5&since=2026-11-30T12:00:00Z&zone=depots%2Fh%C3%B6f+1&after=7\
+                      &wait=8";
         assert_eq!(ask(Method::GET, target, root()), Ok(Ask::Events(full)));
         for (method, target, status, part) in [
             (Method::GET, "/v1/events?n=0", 400, "from 1 to"),
+            (Method::GET, "/v1/events?wait=9", 400, "0 to 8 seconds"),
             (Method::GET, "/v1/events?n=10001", 400, "from 1 to"),
             (Method::GET, "/v1/events?since=noon", 400, "write it as"),
             (Method::GET, "/v1/events?after=x", 400, "seq"),

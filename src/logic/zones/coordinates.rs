@@ -42,7 +42,8 @@ impl<'de> Visitor<'de> for PosVisitor {
         f.write_str("a position")
     }
 
-    not_a_position!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
+    not_a_position!(visit_bool: bool, visit_i64: i64, visit_u64: u64);
+    not_a_position!(visit_f64: f64, visit_str: &str);
 
     fn visit_unit<E>(self) -> Result<Pos, E> {
         Ok(Pos(Err(NOT_A_POSITION)))

@@ -5,10 +5,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::coordinates::{self, Sizes};
-use super::duration::parse_duration;
 use super::fault::{Fault, Place, Repair};
 use super::{Fingerprint, Zone, ZoneRules};
-use crate::logic::config::Decide;
+use crate::logic::config::{Decide, parse_duration};
 use crate::units::{Span, ZoneId};
 
 /// The longest name in bytes: fits a line of a status screen.
@@ -212,7 +211,7 @@ impl Fields<'_, '_> {
     fn duration(&mut self, key: &str, least: Span, most: Span) -> Option<Span> {
         let value = self.get(key)?;
         let read = match value {
-            Value::String(text) => parse_duration(text),
+            Value::String(text) => parse_duration(text).map_err(|e| e.to_string()),
             other => Err(format!("{} must be text such as \"2s\" or \"15min\"", shown(other))),
         };
         let (low, high) = (least.secs_f64(), most.secs_f64());

@@ -1,4 +1,4 @@
-//! A shape's fingerprint: what membership is stored against (LAY-1). Sole user of `sha2`.
+//! A shape's fingerprint: what membership is stored against (LAY-1).
 //!
 //! Always holds: the same area drawn with another start, winding, closing or repeated points has
 //! the same fingerprint; any other change of the shape gives another. Names, rules and tags play
@@ -7,9 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use sha2::{Digest, Sha256};
-
 use crate::logic::geometry::{Path, Polygons, Shape, TURN};
+use crate::logic::hash::Short;
 
 /// The first 64 bits of the SHA-256 of a shape's canonical form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,7 +20,7 @@ type Canonical = Vec<[i64; 2]>;
 impl Fingerprint {
     /// The fingerprint of a shape.
     pub fn of(shape: &Shape) -> Self {
-        let mut hash = Sha256::new();
+        let mut hash = Short::default();
         match shape {
             Shape::Polygons(polygons) => {
                 hash.update(b"polygons-1");
@@ -47,10 +46,7 @@ impl Fingerprint {
                 put_millimetres(&mut hash, corridor.half_width_m());
             }
         }
-        let digest = hash.finalize();
-        let mut first = [0; 8];
-        first.copy_from_slice(&digest[..8]);
-        Self(u64::from_be_bytes(first))
+        Self(hash.finish())
     }
 
     /// From its 64 bits, as a store keeps them.
@@ -104,20 +100,20 @@ fn turned(lon: i64) -> i64 {
     (lon + TURN / 2).rem_euclid(TURN) - TURN / 2
 }
 
-fn put_count(hash: &mut Sha256, count: usize) {
-    hash.update((count as u64).to_be_bytes());
+fn put_count(hash: &mut Short, count: usize) {
+    hash.update(&(count as u64).to_be_bytes());
 }
 
-fn put_points(hash: &mut Sha256, points: &[[i64; 2]]) {
+fn put_points(hash: &mut Short, points: &[[i64; 2]]) {
     put_count(hash, points.len());
     for p in points {
-        hash.update(p[0].to_be_bytes());
-        hash.update(p[1].to_be_bytes());
+        hash.update(&p[0].to_be_bytes());
+        hash.update(&p[1].to_be_bytes());
     }
 }
 
-fn put_millimetres(hash: &mut Sha256, metres: f64) {
-    hash.update(((metres * 1000.0).round() as i64).to_be_bytes());
+fn put_millimetres(hash: &mut Short, metres: f64) {
+    hash.update(&((metres * 1000.0).round() as i64).to_be_bytes());
 }
 
 impl fmt::Display for Fingerprint {

@@ -11,7 +11,6 @@ use crate::units::{EventTime, LayerId, Span, ZoneId};
 
 mod coordinates;
 mod diff;
-mod duration;
 mod fault;
 mod feature;
 mod fingerprint;

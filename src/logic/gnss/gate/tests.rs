@@ -320,7 +320,8 @@ proptest! {
     /// FIX-4: one long gap, wherever it falls, never changes the interval of a regular asset.
     #[test]
     fn fix_4_one_long_gap_anywhere_never_changes_the_interval(
-        declared in 1..700_i64, regular in 1..700_i64, before in 0..12_usize, long in 700..90_000_i64
+        declared in 1..700_i64, regular in 1..700_i64,
+        before in 0..12_usize, long in 700..90_000_i64
     ) {
         let rules = GateRules { interval: Span::from_secs(declared), ..RULES };
         let interval_after = |gaps: &[i64]| {
