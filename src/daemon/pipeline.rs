@@ -81,6 +81,21 @@ pub(super) struct Pipeline {
     pinged: BootTime,
     /// Set while commits fail.
     retry_at: Option<BootTime>,
+    /// What is due every so often: the membership snapshot and the health record.
+    rounds: [Round; 2],
+}
+
+/// Something that is due every so often.
+struct Round {
+    next: BootTime,
+    every: Span,
+    input: Input<'static>,
+}
+
+impl Round {
+    fn new(now: BootTime, every: Span, input: Input<'static>) -> Self {
+        Self { next: now + every, every, input }
+    }
 }
 
 /// Why the loop woke.
@@ -139,6 +154,10 @@ impl Pipeline {
             watchdog: systemd::watchdog_interval(),
             pinged: birth.boot,
             retry_at: None,
+            rounds: [
+                Round::new(birth.boot, config.events.snapshot_every, Input::Snapshot),
+                Round::new(birth.boot, config.events.health_every, Input::Health),
+            ],
         })
     }
 
@@ -183,7 +202,18 @@ impl Pipeline {
             self.take(step);
             let step = self.engine.step(Input::Wake { now });
             self.take(step);
+            self.make_rounds(now);
             self.commit_if_due(now)?;
+        }
+    }
+
+    fn make_rounds(&mut self, now: BootTime) {
+        for round in &mut self.rounds {
+            if round.next <= now {
+                round.next = now + round.every;
+                let step = self.engine.step(round.input.clone());
+                self.group.events.extend(step.events);
+            }
         }
     }
 
@@ -192,6 +222,7 @@ impl Pipeline {
         let deadlines = [
             self.engine.next_deadline(),
             self.commit_due(),
+            self.rounds.iter().map(|round| round.next).min(),
             self.watchdog.map(|interval| self.pinged + Span::from(interval / 3)),
         ];
         let deadline = deadlines.into_iter().flatten().min();

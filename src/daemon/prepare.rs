@@ -10,7 +10,7 @@ use super::error::DaemonError;
 use crate::edge::files;
 use crate::edge::http::{Http, HttpOptions};
 use crate::logic::config::{self, Config, Decide, Identity, Input, UplinkFormat, UplinkKind};
-use crate::logic::engine::{HeartbeatRules, Setup, SourceSetup, Trusting};
+use crate::logic::engine::{HeartbeatRules, Setup, SourceSetup, Telemetry, Trusting};
 use crate::logic::gnss::line::Checksum;
 use crate::logic::uplink::{UplinkRules, WireFormat};
 use crate::logic::zones::{self, Layer};
@@ -114,6 +114,10 @@ fn setup(config: &Config, gateway: &GatewayId) -> Setup {
         sources: sources.collect(),
         announce: true,
         report_fixes: false,
+        telemetry: Telemetry {
+            late_fix: config.events.late_fix,
+            stale_markers: config.events.stale_markers,
+        },
         heartbeat: HeartbeatRules {
             commit_every: config.flash.commit_every,
             heartbeat: config.flash.heartbeat,
@@ -134,6 +138,7 @@ pub fn replay_setup(config: &Config, gateway: &GatewayId, report_fixes: bool) ->
     replay.sources = vec![source(Trusting::Fixes), source(Trusting::Network)];
     replay.software = None;
     replay.announce = false;
+    replay.telemetry = Telemetry::default();
     replay.report_fixes = report_fixes;
     replay
 }

@@ -9,6 +9,7 @@ use crate::edge::source::Happened;
 use crate::logic::config::{Config, Input, UplinkKind};
 use crate::logic::engine::Engine;
 use crate::logic::event::Event;
+use crate::logic::gnss::trust::Degraded;
 use crate::logic::health::{
     EventsStatus, Problem, SourceStatus, Status, StoreStatus, UplinkStatus,
 };
@@ -124,7 +125,7 @@ impl Report {
         lost_chunks: u64,
     ) -> Status {
         let started = engine.started();
-        let mut counters = engine.counters().clone();
+        let mut counters = engine.counters();
         counters.chunks_lost = lost_chunks;
         let mut status = Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -143,6 +144,7 @@ impl Report {
         };
         self.add_store(&mut status, store);
         self.add_problems(&mut status, now);
+        add_clock_problems(&mut status, engine);
         status.settle();
         status
     }
@@ -225,5 +227,29 @@ impl Report {
         if let Some(trouble) = &self.uplink.trouble {
             problem(format!("uplink: {}", trouble.text), "check the address and the network");
         }
+    }
+}
+
+/// What receivers' clocks need (TIME-2, TIME-5, TIME-6).
+fn add_clock_problems(status: &mut Status, engine: &Engine) {
+    for (asset, source, why) in engine.clock_troubles() {
+        let (what, attempt) = match why {
+            Degraded::NoDate => (
+                "sends no date, and the system clock is not synchronised: its fixes wait",
+                "switch RMC or ZDA on in the receiver, or let chrony set the clock",
+            ),
+            Degraded::FloorConflict => (
+                "is right about a time that release date, stored time or [time] floor forbid",
+                "check the system's and the receiver's date; correct [time] floor",
+            ),
+            Degraded::Held => (
+                "has no time that can be trusted yet: its fixes wait",
+                "wait for its first fixes, or check the receiver's date",
+            ),
+        };
+        status.problems.push(Problem {
+            what: format!("source {source} of {asset} {what}"),
+            attempt: attempt.to_owned(),
+        });
     }
 }

@@ -363,6 +363,15 @@ pub struct Body {
     /// On `events_lost`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
+    /// On `late_fix`: how far behind the last released fix it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_s: Option<f64>,
+    /// On `asset_stale` and `asset_recovered`: how long the asset was silent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silence_s: Option<f64>,
+    /// On `gateway_health`: what was counted since the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Map<String, Value>>,
 }
 
 impl Event {

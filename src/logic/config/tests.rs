@@ -417,6 +417,7 @@ fn what_does_not_run_yet_is_refused_by_name() {
         [
             "b.toml:3:8: source.kind: kind = \"gpsd\" is not in this release yet; kind = \"serial\" and kind = \"file\" run",
             "b.toml:6:12: zones.drop_dir: drop_dir = \"/d\" is not in this release yet; zones come from `files`",
+            "b.toml:2:8: source: g is a second source of one asset; standby receivers are not in this release yet: leave one, or name its own asset",
         ]
     );
 }

@@ -15,6 +15,8 @@ pub(super) enum Due {
     Source(usize),
     /// The release of an asset's fixes.
     Asset(usize),
+    /// The end of an asset's patience.
+    Silence(usize),
 }
 
 /// A queue of deadlines. One may be stale: whoever is asked too early says when to ask again.

@@ -41,6 +41,9 @@ pub(super) struct Asset {
     pub(super) dirty: bool,
     /// The deadline that the engine has been asked to keep.
     pub(super) alarm: Option<BootTime>,
+    /// Whether its silence is being watched, and whether it was said to be stale.
+    pub(super) watched: bool,
+    pub(super) stale: bool,
 }
 
 impl Asset {
@@ -60,6 +63,8 @@ impl Asset {
             saved: None,
             dirty: false,
             alarm: None,
+            watched: false,
+            stale: false,
         }
     }
 
@@ -86,6 +91,8 @@ impl Asset {
             last_gnss,
             dirty: true,
             alarm: None,
+            watched: false,
+            stale: false,
         }
     }
 

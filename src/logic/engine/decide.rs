@@ -25,6 +25,7 @@ impl Engine {
                 self.assets[asset].alarm = None;
                 self.release(asset, deadline);
             }
+            Due::Silence(asset) => self.listen(asset, deadline),
         }
     }
 
@@ -102,7 +103,7 @@ impl Engine {
             reconcile.fix(fix.time, own.crossing.remembered.last_seen);
         }
         own.crossing.heard(fix.time, powered_from);
-        own.last = Some((*fix, at));
+        let before = own.last.replace((*fix, at));
         if fix.time_quality == TimeQuality::Gnss {
             own.last_gnss = Some(fix.time);
         }
@@ -118,6 +119,48 @@ impl Engine {
         }
         self.happenings = happenings;
         self.reconcile(asset, fix.time);
+        // Arrival means something only where it is not made up by the feed (TIME-3).
+        if self.setup.telemetry.stale_markers && powered_from.is_some() {
+            self.watch(asset, at, before.map(|(_, at)| at), limits.silence);
+        }
+    }
+
+    /// Watches an asset's silence from now on; says where one has ended (PAIR-5).
+    fn watch(&mut self, asset: usize, at: BootTime, before: Option<BootTime>, limit: Span) {
+        let own = &mut self.assets[asset];
+        if !std::mem::replace(&mut own.watched, true) {
+            self.alarms.set(at + limit, Due::Silence(asset));
+        }
+        if std::mem::take(&mut own.stale) {
+            let silence = before.map(|before| at - before);
+            self.marker(asset, Kind::AssetRecovered, silence);
+        }
+    }
+
+    /// An asset's patience may have ended.
+    fn listen(&mut self, asset: usize, now: BootTime) {
+        let own = &mut self.assets[asset];
+        let Some((_, at)) = own.last else { return };
+        let rules = self.gate_rules(self.assets[asset].lines.first().map_or(0, |l| l.source));
+        let own = &mut self.assets[asset];
+        let limit = own.gate.silence_limit(&rules);
+        if now - at < limit {
+            self.alarms.set(at + limit, Due::Silence(asset));
+            return;
+        }
+        (own.watched, own.stale) = (false, true);
+        self.marker(asset, Kind::AssetStale, Some(now - at));
+    }
+
+    fn marker(&mut self, asset: usize, kind: Kind, silence: Option<Span>) {
+        let own = &self.assets[asset];
+        let body = Body {
+            asset: Some(own.id.clone()),
+            confirmed_at: own.crossing.remembered.last_seen,
+            silence_s: silence.map(Span::secs_f64),
+            ..Body::default()
+        };
+        self.emit(kind, body);
     }
 
     /// One event.

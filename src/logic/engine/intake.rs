@@ -6,7 +6,7 @@
 use super::alarms::Due;
 use super::asset::Line;
 use super::{Engine, Setup};
-use crate::logic::event::TimeQuality;
+use crate::logic::event::{Body, Kind, Place, TimeQuality};
 use crate::logic::gnss::epoch::{Assembler, Epoch, UNKNOWN_ACCURACY_M};
 use crate::logic::gnss::line::{Checksum, Framer};
 use crate::logic::gnss::record::Record;
@@ -262,6 +262,21 @@ impl Engine {
         self.drain(source, asset, place);
     }
 
+    /// ORD-2: late is never dropped in silence.
+    fn late_fix(&mut self, asset: usize, fix: &Fix, by: Span) {
+        if self.setup.telemetry.late_fix {
+            let body = Body {
+                asset: Some(self.assets[asset].id.clone()),
+                at: Some(fix.time),
+                position: Some(Place::new(fix.position, Some(fix.accuracy_m))),
+                time_quality: Some(fix.time_quality),
+                late_s: Some(by.secs_f64()),
+                ..Body::default()
+            };
+            self.emit(Kind::LateFix, body);
+        }
+    }
+
     fn drain(&mut self, source: usize, asset: usize, place: usize) {
         let setup = &self.setup.sources[source];
         let (window, trusted) = (setup.window, setup.trusting == Trusting::Fixes);
@@ -296,7 +311,10 @@ impl Engine {
                 }
                 return;
             }
-            Pushed::Late { .. } => Reject::Late,
+            Pushed::Late { by } => {
+                self.late_fix(asset, &payload.at_time(timed.time, timed.quality), by);
+                Reject::Late
+            }
             Pushed::Repeat => Reject::Repeat,
             Pushed::SameInstant => Reject::SameInstant,
         };

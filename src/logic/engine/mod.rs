@@ -13,11 +13,12 @@ use crate::logic::crossing::asset::Happening;
 use crate::logic::crossing::ground::Ground;
 use crate::logic::event::{Body, Event, GapCause, Kind, Lane, Lost, Start};
 use crate::logic::gnss::record::Record;
+use crate::logic::gnss::trust::Degraded;
 use crate::logic::gnss::{Fix, Reject};
 use crate::logic::group::{Group, Loss, LossReport, Restored};
 use crate::logic::health::Counters;
 use crate::logic::zones::Layer;
-use crate::units::{AssetId, BootTime, GatewayId, Span, StreamId, WallTime};
+use crate::units::{AssetId, BootTime, GatewayId, SourceId, Span, StreamId, WallTime};
 
 mod alarms;
 mod asset;
@@ -65,6 +66,17 @@ pub struct Setup {
     pub report_fixes: bool,
     /// When state is made durable although nothing crossed.
     pub heartbeat: HeartbeatRules,
+    /// Which records of low priority are wanted.
+    pub telemetry: Telemetry,
+}
+
+/// Which records of low priority are wanted: `[events]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Telemetry {
+    /// `late_fix`.
+    pub late_fix: bool,
+    /// `asset_stale` and `asset_recovered`.
+    pub stale_markers: bool,
 }
 
 /// What a start knows of the world.
@@ -118,6 +130,8 @@ pub enum Input<'a> {
     },
     /// The full set of every asset's zones is due.
     Snapshot,
+    /// The day's counters are due.
+    Health,
     /// The system clock, while the kernel says that it is synchronised (TIME-5).
     System {
         /// What it says.
@@ -243,6 +257,7 @@ impl Engine {
             }
             Input::Wake { now } => self.fire_before(now - WAKE_LAG + Span::from_nanos(1)),
             Input::Snapshot => self.snapshot(),
+            Input::Health => self.health(),
             Input::System { wall } => self.system = wall,
         }
         std::mem::take(&mut self.step)
@@ -269,12 +284,36 @@ impl Engine {
     }
 
     /// What has been counted.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.counters.clone();
+        for line in self.assets.iter().flat_map(|asset| &asset.lines) {
+            let own = line.trust.counters();
+            counters.clamped += own.clamped;
+            counters.restamped += own.restamped;
+            counters.stepped += own.stepped;
+            counters.rollover += own.rollover;
+            counters.floor_conflict += own.floor_conflict;
+            counters.held += own.held;
+            for (reason, n) in [(Reject::NoTime, own.no_time), (Reject::BadDate, own.bad_date)] {
+                if n > 0 {
+                    *counters.rejects.entry(reason).or_default() += n;
+                }
+            }
+        }
+        counters
     }
     /// Why and how this engine started.
     pub fn started(&self) -> &Start {
         &self.start
+    }
+    /// Every (asset, source) whose clock needs attention.
+    pub fn clock_troubles(&self) -> Vec<(&AssetId, &SourceId, Degraded)> {
+        let lines = self.assets.iter().flat_map(|a| a.lines.iter().map(move |line| (a, line)));
+        let troubled = lines.filter_map(|(asset, line)| {
+            let source = &self.setup.sources[line.source].id;
+            line.trust.degraded().map(|why| (&asset.id, source, why))
+        });
+        troubled.collect()
     }
     /// Checked sentences of one source.
     pub fn sentences(&self, source: usize) -> u64 {
@@ -329,6 +368,14 @@ impl Engine {
             let body = self.assets[asset].snapshot(&self.ground);
             self.emit(Kind::MembershipSnapshot, body);
         }
+    }
+
+    /// `gateway_health`: the counters, for those who never look at a status.
+    fn health(&mut self) {
+        let counters = serde_json::to_value(self.counters()).expect("counters are plain data");
+        let serde_json::Value::Object(counters) = counters else { return };
+        let body = Body { counters: Some(counters), ..Body::default() };
+        self.emit(Kind::GatewayHealth, body);
     }
 
     fn announce_start(&mut self, restored: &Restored, plan: &start::Plan) {

@@ -120,6 +120,8 @@ pub enum Reject {
     Jump,
     /// No time that can be trusted (TIME-6), and pushed out of the held fixes by newer ones.
     NoTime,
+    /// A time of which no date can be made, or a date that does not exist.
+    BadDate,
     /// Late: at or before the watermark (ORD-2).
     Late,
     /// An identical repeat of a fix already taken (ORD-3).
@@ -149,6 +151,7 @@ impl Reject {
             Self::Accuracy => "accuracy",
             Self::Jump => "jump",
             Self::NoTime => "no_time",
+            Self::BadDate => "bad_date",
             Self::Late => "late",
             Self::Repeat => "repeat",
             Self::SameInstant => "same_instant",
