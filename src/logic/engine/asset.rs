@@ -126,9 +126,12 @@ impl Asset {
             gate: self.gate.clone(),
             last_gnss: self.last_gnss,
         };
-        // The step in use, not the watermark's: a restart must begin one that was never used.
-        let watermark = self.heap.watermark().map(|mark| mark.time);
-        group.assets.push(durable::asset_row(&self.id, self.clock.step(), watermark, &stored));
+        // A restart must begin a step that was never used, so the row carries the one in use; a
+        // watermark of an older step says nothing about this one.
+        let step = self.clock.step();
+        let watermark = self.heap.watermark().filter(|mark| mark.step == step);
+        let watermark = watermark.map(|mark| mark.time);
+        group.assets.push(durable::asset_row(&self.id, step, watermark, &stored));
         self.saved = self.crossing.remembered.last.map(|last| last.position);
     }
 }

@@ -235,7 +235,7 @@ impl Engine {
         };
         engine.announce_start(&restored, &plan);
         let cause = if engine.start.same_boot { GapCause::Restart } else { GapCause::Power };
-        engine.take_up(restored, cause);
+        engine.take_up(restored, &plan.gone, cause);
         engine
     }
 

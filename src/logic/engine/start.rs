@@ -86,20 +86,31 @@ fn read<T: serde::de::DeserializeOwned>(what: &str, state: &str) -> T {
 
 impl Engine {
     /// Takes up every asset and pair that the store gave back.
-    pub(super) fn take_up(&mut self, restored: Restored, cause: GapCause) {
+    ///
+    /// A layer that is gone takes its generations along: if it comes back it begins at 1 again.
+    pub(super) fn take_up(&mut self, restored: Restored, gone: &[LayerId], cause: GapCause) {
         let mut pairs: HashMap<AssetId, Vec<PairRow>> = HashMap::new();
         for row in restored.pairs {
             pairs.entry(row.key.asset.clone()).or_default().push(row);
         }
         for row in restored.assets {
             let own = pairs.remove(&row.asset).unwrap_or_default();
-            self.take_up_asset(row, own, cause);
+            self.take_up_asset(row, own, gone, cause);
         }
         assert!(pairs.is_empty(), "a pair's asset is stored with it (STO-1)");
     }
 
-    fn take_up_asset(&mut self, row: AssetRow, pairs: Vec<PairRow>, cause: GapCause) {
-        let stored: StoredAsset = read("asset", &row.state);
+    fn take_up_asset(
+        &mut self,
+        row: AssetRow,
+        pairs: Vec<PairRow>,
+        gone: &[LayerId],
+        cause: GapCause,
+    ) {
+        let mut stored: StoredAsset = read("asset", &row.state);
+        for generations in [&mut stored.crossing.evaluated, &mut stored.crossing.born] {
+            generations.retain(|(layer, _)| !gone.contains(layer));
+        }
         let last = stored.crossing.last;
         let mut live = Vec::new();
         for pair in pairs {
