@@ -52,8 +52,14 @@ pub fn run(config: Config, reread: &Reread) -> Result<(), DaemonError> {
         .map_err(DaemonError::Runtime)?;
     let mut config = config;
     let mut prepared = prepare(&config)?;
+    // Listened to across lives: a stop during a reload is not lost.
+    let mut signals = {
+        let _context = runtime.enter();
+        Signals::listen()?
+    };
     loop {
-        match runtime.block_on(one_life(&runtime, config, prepared, reread))? {
+        let life = one_life(&runtime, config, prepared, &mut signals, reread);
+        match runtime.block_on(life)? {
             Next::Stop => return Ok(()),
             Next::Again(new, ready) => (config, prepared) = (*new, *ready),
         }
@@ -89,9 +95,9 @@ async fn one_life(
     runtime: &tokio::runtime::Runtime,
     config: Config,
     prepared: Prepared,
+    signals: &mut Signals,
     reread: &Reread,
 ) -> Result<Next, DaemonError> {
-    let mut signals = Signals::listen()?;
     let (requests, asked) = mpsc::channel(CHANNEL_REQUESTS);
     let (events, inputs) = mpsc::channel(CHANNEL_INPUTS);
     let lost_chunks = Arc::new(AtomicUsize::new(0));
@@ -118,7 +124,7 @@ async fn one_life(
     }
     let readers = sources::spawn(&config, &events, &lost_chunks);
     drop(events);
-    let next = wait(&mut signals, &mut ended, reread).await;
+    let next = wait(signals, &mut ended, reread).await;
     server.abort();
     readers.iter().for_each(tokio::task::JoinHandle::abort);
     let next = next?;

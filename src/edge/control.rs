@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -137,7 +137,9 @@ pub fn bind(path: &Path, group: Option<&str>) -> Result<UnixListener, ControlErr
         _ => failed(e.to_string()),
     })?;
     let gid = group.and_then(|name| Group::from_name(name).ok().flatten()).map(|group| group.gid);
-    if gid.is_some() {
+    let owned_by = fs::symlink_metadata(path).map_err(|e| failed(e.to_string()))?.gid();
+    // A sandbox may forbid chown outright, also where it would change nothing.
+    if gid.is_some_and(|gid| gid.as_raw() != owned_by) {
         nix::unistd::chown(path, None, gid)
             .map_err(|e| failed(format!("it cannot be given to its group: {}", e.desc())))?;
     }
