@@ -110,6 +110,7 @@ async fn one_life(
             .map_err(DaemonError::Control)?;
     let rights = desk::rights(&config);
     let server = tokio::spawn(desk::serve(listener, rights, requests.clone(), news));
+    let line = pipeline.line();
     let handle = runtime.handle().clone();
     let (over, mut ended) = oneshot::channel();
     let thread = std::thread::Builder::new()
@@ -118,8 +119,7 @@ async fn one_life(
             let _ = over.send(pipeline.run(&handle));
         })
         .map_err(DaemonError::Runtime)?;
-    let ready = systemd::ready("running");
-    if let Err(error) = ready {
+    if let Err(error) = systemd::ready(&line) {
         warn!("systemd was not told that we are ready: {error}");
     }
     let readers = sources::spawn(&config, &events, &lost_chunks);

@@ -381,12 +381,17 @@ impl Pipeline {
         }
     }
 
+    /// One line for a human, as `systemctl status` shows it.
+    pub(super) fn line(&self) -> String {
+        self.report.line(clock::boot_now(), &self.engine)
+    }
+
     /// Progress of this loop, and nothing else, feeds the watchdog.
     fn feed_watchdog(&mut self, now: BootTime) {
         let Some(interval) = self.watchdog else { return };
         if now - self.pinged >= Span::from(interval / 3) {
             self.pinged = now;
-            let line = self.report.line(now, &self.engine);
+            let line = self.line();
             if systemd::ping().and_then(|()| systemd::status(&line)).is_err() {
                 warn!("systemd does not hear our watchdog");
                 self.watchdog = None;

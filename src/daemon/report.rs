@@ -112,8 +112,13 @@ impl Report {
         let inside: usize = assets.iter().map(|asset| asset.inside.len()).sum();
         let heard = assets.iter().filter_map(|asset| asset.heard_s_ago).reduce(f64::min);
         let fix = heard.map_or("no fix yet".to_owned(), |s| format!("last fix {s:.0} s ago"));
-        let waiting = self.uplink.waiting_events;
-        format!("inside {inside} zones, {fix}, {waiting} events waiting")
+        let zones = if inside == 1 { "zone" } else { "zones" };
+        let delivery = match (self.uplink_target.as_str(), self.uplink.waiting_events) {
+            ("", _) => "uplink none".to_owned(),
+            (_, 1) => "1 event waiting".to_owned(),
+            (_, waiting) => format!("{waiting} events waiting"),
+        };
+        format!("inside {inside} {zones}, {fix}, {delivery}")
     }
 
     /// Everything.

@@ -6,10 +6,12 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
+use nix::fcntl::FlockArg;
 use nix::unistd::{AccessFlags, Gid, Group};
 use tokio::io::AsyncReadExt;
 use tokio_serial::{SerialPortBuilderExt, SerialStream};
@@ -209,10 +211,23 @@ fn open(options: &SerialOptions) -> Result<SerialStream, OpenError> {
     };
     // The kind of file comes first: the error of the system names it only by number.
     check_kind(path)?;
-    tokio_serial::new(path.to_string_lossy(), baud)
+    let mut port = tokio_serial::new(path.to_string_lossy(), baud)
         .exclusive(true)
         .open_native_async()
-        .map_err(|e| explain(path, &e))
+        .map_err(|e| explain(path, &e))?;
+    if fs::canonicalize(path).is_ok_and(|device| device.starts_with("/dev/pts")) {
+        lock_only(&mut port).map_err(|e| explain(path, &e))?;
+    }
+    Ok(port)
+}
+
+/// A pseudo terminal stays TIOCEXCL while its other end is open: one that we held when we were
+/// killed would shut us out for good. The flock ends with us, and holds off a second geofenced.
+fn lock_only(port: &mut SerialStream) -> tokio_serial::Result<()> {
+    port.set_exclusive(false)?;
+    #[expect(deprecated, reason = "the port offers no owned descriptor that Flock would take")]
+    nix::fcntl::flock(port.as_raw_fd(), FlockArg::LockExclusiveNonblock)
+        .map_err(|e| tokio_serial::Error::new(tokio_serial::ErrorKind::NoDevice, e.desc()))
 }
 
 fn check_kind(path: &Path) -> Result<(), OpenError> {

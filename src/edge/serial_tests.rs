@@ -148,6 +148,8 @@ fn a_port_in_use_names_its_holder() {
         let link = dir.path().join("gnss");
         let _plug = plug(&link);
         let first = open(&options(&link)).unwrap();
+        // Or a pty would stay shut after a kill -9.
+        assert!(!first.exclusive());
         let error = open(&options(&link)).unwrap_err();
         let pid = std::process::id();
         let OpenError::Busy { holder: Holder::Known { pid: seen, .. }, .. } = &error else {
