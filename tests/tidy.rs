@@ -31,6 +31,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("jiff", &["src/units.rs"]),
     ("nix", &["src/edge/"]),
     ("nmea", &["src/logic/gnss/epoch"]),
+    ("percent-encoding", &["src/edge/control/", "src/logic/event.rs"]),
     ("rusqlite", &["src/store/"]),
     ("rustls", &["src/edge/http"]),
     ("sd-notify", &["src/edge/systemd.rs"]),

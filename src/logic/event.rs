@@ -4,6 +4,7 @@
 //! left out; an event is never amended once numbered.
 //! Does not know: how events are decided, stored or sent.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -417,12 +418,27 @@ impl Event {
     }
 
     fn source_uri(&self) -> String {
+        let gateway = uri_segment(self.gateway.as_str());
         match &self.body.asset {
-            Some(asset) => format!("/gateways/{}/assets/{asset}", self.gateway),
-            None => format!("/gateways/{}", self.gateway),
+            Some(asset) => format!("/gateways/{gateway}/assets/{}", uri_segment(asset.as_str())),
+            None => format!("/gateways/{gateway}"),
         }
     }
 }
 
+/// What stands in a URI as it is (RFC 3986, unreserved).
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A text as one segment of a URI path.
+fn uri_segment(text: &str) -> impl std::fmt::Display + '_ {
+    utf8_percent_encode(text, ESCAPED)
+}
+
 /// The shape of `data`; the schema is shipped and tested.
 pub const DATA_SCHEMA: &str = "urn:geofenced:event:v1";
+
+/// The JSON Schema of the flat record, as shipped.
+pub const SCHEMA: &str = include_str!("event.v1.schema.json");
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 
 use super::{Method, Peer, Request, Response};
 use crate::units::EventTime;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// Events in one answer at most: a screenful is 20, and 10,000 are some 10 MB.
 pub const EVENTS_MAX: u32 = 10_000;
@@ -138,36 +139,17 @@ pub(super) fn parse_query(text: &str) -> Vec<(String, String)> {
 }
 
 fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = |i: usize| bytes.get(i).and_then(|&b| char::from(b).to_digit(16));
-        match (bytes[at], hex(at + 1), hex(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                plain.push((high * 16 + low) as u8);
-                at += 2;
-            }
-            (b'+', ..) => plain.push(b' '),
-            (byte, ..) => plain.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&plain).into_owned()
+    let text = text.replace('+', " ");
+    percent_decode_str(&text).decode_utf8_lossy().into_owned()
 }
+
+/// What may stand in a query value as it is, beside letters and digits.
+const ESCAPED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b':');
 
 /// The other half of the decoding: a value that may stand in a query as it is.
 pub fn encode(text: &str) -> String {
-    use std::fmt::Write;
-    let mut safe = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/:".contains(&byte) {
-            safe.push(char::from(byte));
-        } else {
-            write!(safe, "%{byte:02X}").expect("a String takes everything");
-        }
-    }
-    safe
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 #[cfg(test)]
