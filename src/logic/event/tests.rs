@@ -7,6 +7,10 @@ fn time(s: i64) -> EventTime {
     EventTime::from_nanos(1_795_996_800_000_000_000) + Span::from_secs(s)
 }
 
+fn start(layers: Map<String, Value>) -> Start {
+    Start { cause: "crash".to_owned(), down_s: Some(1.8), same_boot: true, layers }
+}
+
 /// An event with every field filled, so that a field the schema does not know cannot hide.
 fn full() -> Event {
     let position = Position::new(48.137_512, 11.575_502).unwrap();
@@ -52,12 +56,7 @@ fn full() -> Event {
         rules: Some(id("0123456789abcdef")),
         software: Some(id("geofenced 0.1.0")),
         tags: Some(object.clone()),
-        start: Some(Start {
-            cause: id("crash"),
-            down_s: Some(1.8),
-            same_boot: true,
-            layers: object.clone(),
-        }),
+        start: Some(start(object.clone())),
         reconciled: Some(Reconciled {
             silence_s: Some(1.0),
             believed_inside: vec![id("depots/nord")],
