@@ -80,7 +80,7 @@ fn a_bad_config_is_told_with_its_place_and_ends_with_78() {
             "c.toml:13:11: source t.address: \"0\" is not a port; a port is 1 to 65535",
         ),
         (
-            "[[source]]\nname = \"g\"\nkind = \"gpsd\"\nrank = 2",
+            "[[source]]\nname = \"g\"\nkind = \"gpsd\"\nasset = \"t-7\"",
             "c.toml:12:8: source.kind: kind = \"gpsd\" is not in this release yet; kind = \"serial\" and kind = \"file\" run",
         ),
         (

@@ -250,7 +250,7 @@ pub struct Lost {
 pub struct Event {
     /// Its number in its stream: no holes, never reused (INV-3).
     pub seq: u64,
-    /// `<stream>-<seq>`.
+    /// `<stream>-<seq>`, or `<stream>-telemetry-<seq>`.
     pub id: String,
     /// What happened.
     pub kind: Kind,
@@ -376,9 +376,13 @@ pub struct Body {
 }
 
 impl Event {
-    /// The id of number `seq` of `stream`.
-    pub fn id_of(stream: &StreamId, seq: u64) -> String {
-        format!("{stream}-{seq}")
+    /// The id of number `seq` of a lane of `stream`. The lanes number alike: without a word of
+    /// its own telemetry would bear the ids of events, which a server that has seen them drops.
+    pub fn id_of(stream: &StreamId, lane: Lane, seq: u64) -> String {
+        match lane {
+            Lane::Events => format!("{stream}-{seq}"),
+            Lane::Telemetry => format!("{stream}-telemetry-{seq}"),
+        }
     }
 
     /// The flat record as one line of JSON, without a line end.

@@ -62,7 +62,7 @@ fn event(
     newest: Option<EventTime>,
     event: &Event,
 ) -> Result<(), StoreError> {
-    let expected = Event::id_of(target.stream, state.last + 1);
+    let expected = Event::id_of(target.stream, state.lane, state.last + 1);
     if event.seq != state.last + 1 || event.id != expected {
         let found = format!("{} (seq {})", event.id, event.seq);
         return Err(StoreError::Sequence { lane: name(state.lane), expected, found });

@@ -9,7 +9,7 @@ use super::heartbeat::MOVED_M;
 use super::intake::Carried;
 use super::{Engine, FixReport};
 use crate::logic::crossing::asset::{Happening, Heard, Limits, What};
-use crate::logic::event::{Body, Kind, TimeQuality};
+use crate::logic::event::{Body, Event, Kind, TimeQuality};
 use crate::logic::geometry;
 use crate::logic::gnss::gate::{GateRules, Verdict};
 use crate::logic::gnss::{Fix, Reject};
@@ -188,7 +188,7 @@ impl Engine {
             return;
         }
         // A visit is named by the event that opens it, which says so itself.
-        let id = crate::logic::event::Event::id_of(&self.numbers.stream, self.numbers.next_event);
+        let id = Event::id_of(&self.numbers.stream, kind.lane(), self.numbers.next_event);
         let visit = emit::open_visit(&id, &body);
         body.visit = Some(id);
         self.emit(kind, body);

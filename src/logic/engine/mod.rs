@@ -326,13 +326,14 @@ impl Engine {
 
     /// Numbers an event and puts it into the step. Gives its id.
     fn emit(&mut self, kind: Kind, mut body: Body) -> String {
-        let next = match kind.lane() {
+        let lane = kind.lane();
+        let next = match lane {
             Lane::Events => &mut self.numbers.next_event,
             Lane::Telemetry => &mut self.numbers.next_telemetry,
         };
         let seq = *next;
         *next += 1;
-        let id = Event::id_of(&self.numbers.stream, seq);
+        let id = Event::id_of(&self.numbers.stream, lane, seq);
         body.software.clone_from(&self.setup.software);
         let gateway = self.setup.gateway.clone();
         self.step.events.push(Event { seq, id: id.clone(), kind, gateway, body });

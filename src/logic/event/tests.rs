@@ -167,3 +167,10 @@ fn the_envelope_carries_the_record() {
     }
     assert_eq!(envelope["data"], serde_json::to_value(&event).unwrap());
 }
+
+#[test]
+fn inv_3_no_two_lanes_give_the_same_id() {
+    let stream = StreamId::new("k7q2m9xa").unwrap();
+    assert_eq!(Event::id_of(&stream, Lane::Events, 7), "k7q2m9xa-7");
+    assert_eq!(Event::id_of(&stream, Lane::Telemetry, 7), "k7q2m9xa-telemetry-7");
+}

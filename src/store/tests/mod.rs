@@ -66,7 +66,7 @@ impl World {
 
     pub(super) fn event(&mut self, kind: Kind, body: Body) -> Event {
         let seq = &mut self.next[lane::index(kind.lane())];
-        let id = Event::id_of(self.store.stream(), *seq);
+        let id = Event::id_of(self.store.stream(), kind.lane(), *seq);
         let event = Event { seq: *seq, id, kind, gateway: GatewayId::new("gw-1").unwrap(), body };
         *seq += 1;
         event
