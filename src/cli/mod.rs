@@ -66,7 +66,7 @@ pub struct Verbosity {
 /// Where the config is, for commands that need one.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct ConfigArg {
-    /// Use this config and the conf.d beside it, instead of the installed one.
+    /// Use this config and the conf.d beside it [default: those in /etc/geofenced].
     #[arg(long, value_name = "FILE")]
     pub config: Option<std::path::PathBuf>,
 }

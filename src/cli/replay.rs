@@ -46,9 +46,9 @@ pub struct Args {
 /// What `replay` prints.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Print {
-    /// What was decided.
+    /// What was decided: entries, exits and the rest.
     Events,
-    /// What was decided on.
+    /// What it was decided on: each fix, and why it was used or not.
     Fixes,
 }
 
