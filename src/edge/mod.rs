@@ -3,10 +3,12 @@
 //! Always holds: whatever the world does comes back as a value or an error with words in it.
 //! Does not know: the store, or what anything decided means.
 
+pub mod child;
 pub mod clock;
 pub mod control;
 pub mod files;
 pub mod http;
+pub mod pty;
 pub mod receiver;
 pub mod serial;
 pub mod source;

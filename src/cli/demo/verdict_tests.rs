@@ -1,0 +1,3 @@
+//! Stories that each check must refuse.
+
+use super::*;
