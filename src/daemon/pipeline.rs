@@ -164,7 +164,7 @@ impl Pipeline {
     /// Runs until it is asked to stop or cannot go on.
     pub(super) fn run(mut self, handle: &Handle) -> Ended {
         match self.live(handle) {
-            Ok(()) => self.leave(),
+            Ok(()) => self.leave(handle),
             Err(error) => Ended::Failed(Box::new(error)),
         }
     }
@@ -400,7 +400,7 @@ impl Pipeline {
     }
 
     /// Commits, gives delivery one last try, says goodbye to the store.
-    fn leave(mut self) -> Ended {
+    fn leave(mut self, handle: &Handle) -> Ended {
         let now = clock::boot_now();
         while let Ok(input) = self.inputs.try_recv() {
             self.input(input);
@@ -411,7 +411,7 @@ impl Pipeline {
         let deadline = clock::boot_now() + self.flush_on_stop;
         if self.news.is_some() {
             self.tell(UplinkInput::Stop { deadline });
-            self.serve_last(deadline);
+            self.serve_last(handle, deadline);
         }
         match self.store.close_clean(clock::boot_now(), clock::wall_now()) {
             Ok(()) => Ended::Clean,
@@ -419,17 +419,21 @@ impl Pipeline {
         }
     }
 
-    /// Answers the delivery thread until it is done or its time is up.
-    fn serve_last(&mut self, deadline: BootTime) {
-        while let Ok(request) = self.requests.try_recv() {
-            self.answer(request);
-        }
-        while clock::boot_now() < deadline {
-            let Some(request) = self.requests.blocking_recv() else { return };
-            if matches!(request, Request::UplinkDone) {
-                return;
+    /// Answers until the delivery thread is done or its time is up. It may be done before this
+    /// looks for the first time.
+    fn serve_last(&mut self, handle: &Handle, deadline: BootTime) {
+        loop {
+            let next = handle.block_on(async {
+                tokio::select! {
+                    biased;
+                    request = self.requests.recv() => request,
+                    () = clock::sleep_until(deadline) => None,
+                }
+            });
+            match next {
+                None | Some(Request::UplinkDone) => return,
+                Some(request) => self.answer(request),
             }
-            self.answer(request);
         }
     }
 }

@@ -135,38 +135,21 @@ mod tests {
     use std::os::unix::process::ExitStatusExt as _;
 
     use super::*;
-    use crate::edge::clock;
-    use crate::units::Span;
+    use std::time::Duration;
 
     fn shell(script: &str, dir: &Path) -> Child {
         Child::start(Path::new("/bin/sh"), ["-c", script], &dir.join("notify")).unwrap()
     }
 
-    fn until(what: &str, mut yes: impl FnMut() -> bool) {
-        for _ in 0..1000 {
-            if yes() {
-                return;
-            }
-            clock::pause(Span::from_millis(10));
-        }
-        panic!("never: {what}");
-    }
-
     #[test]
     fn a_child_is_heard_and_ends_as_asked() {
         let dir = tempfile::tempdir().unwrap();
-        let mut child =
-            shell("echo hello >&2; trap 'exit 7' TERM; while :; do :; done", dir.path());
-        let mut said = Vec::new();
-        until("it speaks", || {
-            said.extend(child.said());
-            said == ["hello"]
-        });
-        assert!(!child.is_ready() && child.ended().is_none());
-        until("it ends", || {
-            child.terminate().unwrap();
-            child.ended().is_some()
-        });
+        let script = "trap 'exit 7' TERM; echo hello >&2; while :; do :; done";
+        let mut child = shell(script, dir.path());
+        assert_eq!(child.said.recv_timeout(Duration::from_secs(10)).unwrap(), "hello");
+        assert!(!child.is_ready() && child.ended().is_none() && child.said().is_empty());
+        child.terminate().unwrap();
+        child.process.wait().unwrap();
         assert_eq!(child.ended().unwrap().code(), Some(7));
 
         let mut child = shell("exec cat /dev/zero > /dev/null", dir.path());

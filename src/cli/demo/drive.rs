@@ -5,7 +5,7 @@
 //! Does not know: zones, or that anybody listens.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::cli::{CliError, Exit};
@@ -143,10 +143,22 @@ struct State {
     stop: bool,
 }
 
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    stopped: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The drive under way, on a thread of its own; dropping it ends it.
 #[derive(Debug)]
 pub(super) struct Drive {
-    state: Arc<Mutex<State>>,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     began: BootTime,
     zero: EventTime,
@@ -160,34 +172,34 @@ impl Drive {
         let now = clock::wall_now().nanos();
         let zero = EventTime::from_nanos(now - now.rem_euclid(10_000_000));
         let state = State { target_m: x_m, x_m, line: None, passed: Vec::new(), stop: false };
-        let state = Arc::new(Mutex::new(state));
+        let shared = Arc::new(Shared { state: Mutex::new(state), stopped: Condvar::new() });
         let vehicle = Vehicle { x_m, time: zero, chance: Chance(4711) };
-        let shared = Arc::clone(&state);
+        let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("receiver".into())
-            .spawn(move || go(vehicle, began, &shared))
+            .spawn(move || go(vehicle, began, &own))
             .map_err(|e| CliError::new(Exit::TempFail, format!("no thread to drive: {e}")))?;
-        Ok(Self { state, thread: Some(thread), began, zero })
+        Ok(Self { shared, thread: Some(thread), began, zero })
     }
 
     /// The receiver's cable goes to `line` from now on.
     pub(super) fn plug(&self, line: Pty) {
-        lock(&self.state).line = Some(line);
+        self.shared.lock().line = Some(line);
     }
 
     /// The vehicle may go on to `x_m`.
     pub(super) fn go_to(&self, x_m: f64) {
-        lock(&self.state).target_m = x_m;
+        self.shared.lock().target_m = x_m;
     }
 
     /// Where it is.
     pub(super) fn x_m(&self) -> f64 {
-        lock(&self.state).x_m
+        self.shared.lock().x_m
     }
 
     /// All boundaries passed so far.
     pub(super) fn passed(&self) -> Vec<Passage> {
-        lock(&self.state).passed.clone()
+        self.shared.lock().passed.clone()
     }
 
     /// Seconds since the start, now.
@@ -203,7 +215,8 @@ impl Drive {
 
 impl Drop for Drive {
     fn drop(&mut self) {
-        lock(&self.state).stop = true;
+        self.shared.lock().stop = true;
+        self.shared.stopped.notify_all();
         if let Some(thread) = self.thread.take() {
             // It ends within a tick, and has nothing left to say.
             drop(thread.join());
@@ -211,17 +224,14 @@ impl Drop for Drive {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Every tick at its time; a machine that was busy gets the missed ones at once.
-fn go(mut vehicle: Vehicle, began: BootTime, shared: &Mutex<State>) {
+fn go(mut vehicle: Vehicle, began: BootTime, shared: &Shared) {
     let mut due = began;
     loop {
         due = due + TICK;
-        clock::pause(due - clock::boot_now());
-        let mut state = lock(shared);
+        let state = shared.lock();
+        let waited = shared.stopped.wait_timeout_while(state, clock::until(due), |s| !s.stop);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if state.stop {
             return;
         }

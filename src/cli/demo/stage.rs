@@ -231,14 +231,15 @@ impl Stage {
         self.say(Who::Daemon, &format!("READY (process {id})"))
     }
 
+    /// Rust quotes a text as TOML does.
     fn config(&self, port: &Path) -> String {
         let url = self.server.url();
-        // Debug quoting of a path is TOML's, too.
-        let path = |name: &str| format!("{:?}", self.home.path(name));
+        let path = |name: &str| self.home.path(name).display().to_string();
+        let port = port.display().to_string();
         format!(
-            "gateway = {{ id = \"demo-gateway\", asset = \"demo-van\", state_dir = {} }}\n\
-             control = {{ socket = {}, group = \"{NO_GROUP}\", admin_group = \"{NO_GROUP}\" }}\n\
-             zones = {{ files = [{}] }}\n\
+            "gateway = {{ id = \"demo-gateway\", asset = \"demo-van\", state_dir = {:?} }}\n\
+             control = {{ socket = {:?}, group = \"{NO_GROUP}\", admin_group = \"{NO_GROUP}\" }}\n\
+             zones = {{ files = [{:?}] }}\n\
              uplink = {{ url = {url:?} }}\n\
              source = [{{ kind = \"serial\", path = {port:?}, interval = \"200ms\" }}]\n",
             path(STATE_DIR),
@@ -341,7 +342,11 @@ impl Stage {
             self.passed += 1;
             let way = if boundary.inwards { "into" } else { "out of" };
             let at_s = self.drive.secs_of(at);
-            self.say_at(at_s, Who::Vehicle, &format!("crosses the line {way} {}", boundary.zone))?;
+            self.say_at(
+                at_s,
+                Who::Vehicle,
+                &format!("crosses the boundary {way} {}", boundary.zone),
+            )?;
         }
         for received in self.server.received().into_iter().skip(self.heard) {
             self.heard += 1;

@@ -12,8 +12,10 @@ pub(super) type Secs<'a> = &'a dyn Fn(EventTime) -> f64;
 pub(super) fn what(event: &Event, secs: Secs<'_>) -> String {
     let body = &event.body;
     let mut text = format!("#{} {}", event.seq, event.kind.name());
-    if let (Some(layer), Some(zone)) = (&body.layer, &body.zone) {
-        text = format!("{text} {layer}/{zone}");
+    match (&body.layer, &body.zone, body.layer_version) {
+        (Some(layer), Some(zone), _) => text = format!("{text} {layer}/{zone}"),
+        (Some(layer), None, Some(version)) => text = format!("{text} {layer} v{version}"),
+        _ => {}
     }
     match (body.at, body.certainty) {
         (Some(at), Some(certainty)) => {
@@ -49,7 +51,7 @@ pub(super) fn why(event: &Event, secs: Secs<'_>) -> Option<String> {
             match (start.cause.as_str(), start.down_s) {
                 ("first", _) => "the first start on this disk".to_owned(),
                 ("crash", Some(down_s)) => {
-                    format!("it had not stopped in order; its last commit was {down_s} s before")
+                    format!("it was cut off; its last commit was {down_s} s before")
                 }
                 (cause, _) => format!("cause: {cause}"),
             }
@@ -62,8 +64,9 @@ pub(super) fn why(event: &Event, secs: Secs<'_>) -> Option<String> {
                     found.initialised_inside, found.initialised_outside
                 )
             } else {
-                let silent =
-                    found.silence_s.map_or_else(String::new, |s| format!("{s:.1} s deaf, "));
+                let silent = found
+                    .silence_s
+                    .map_or_else(String::new, |s| format!("heard nothing for {s:.1} s; "));
                 format!(
                     "{silent}remembered inside {}; changed meanwhile: {}",
                     found.believed_inside.join(" and "),
@@ -97,5 +100,5 @@ fn deaf(gap: &Gap, secs: Secs<'_>) -> String {
         GapCause::Suspend => "the box was asleep",
         GapCause::Silence => "the receiver was silent",
     };
-    format!("{cause} from {:.1} to {:.1} s", secs(gap.from), secs(gap.to))
+    format!("{cause}: nothing heard from {:.1} to {:.1} s", secs(gap.from), secs(gap.to))
 }
