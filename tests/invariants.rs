@@ -346,7 +346,7 @@ fn run(inputs: &[Stamped], mut chance: Option<&mut Chance>) -> Vec<Event> {
         // A wake-up may be read up to 50 ms before an input that was stamped earlier.
         let room = (next - stamp).nanos() + 50_000_000;
         let mut wakes: Vec<i64> =
-            (0..chance.below(4)).map(|_| chance.below(room as u64) as i64).collect();
+            (0..chance.below(4)).map(|_| (chance.unit() * room as f64) as i64).collect();
         wakes.sort_unstable();
         for wake in wakes {
             let now = BootTime::from_nanos(stamp.nanos() + wake);

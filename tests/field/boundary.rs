@@ -132,7 +132,7 @@ fn b9_zone_between_two_fixes() {
     let mut gateway = check("B9", &s, &timeline, &["passed S observed at=6.67 from=0 to=10 by=20"]);
     let event = &fences(&mut gateway)[0];
     let entered = event.body.entered.as_ref().unwrap();
-    assert_eq!(entered.at.map(|t| crate::harness::second(t)), Some(3.33));
+    assert_eq!(entered.at.map(crate::harness::second), Some(3.33));
     assert_eq!(event.body.inside, None, "no membership changes");
 
     let mut timeline = start();
@@ -171,13 +171,13 @@ fn b11_parked_star_and_creeping() {
         compare(&format!("B11 star, seed {seed}"), &mut gateway, &["initialised S"]);
     }
     let seeds = 200;
-    let held = (1..=seeds).filter(|seed| creep(&s, *seed)).count();
-    println!("B11: the true time is in the bracket in {held} of {seeds} seeds");
-    assert!(held * 100 >= seeds as usize * 99, "BRK-3: {held} of {seeds}");
+    let missed: Vec<String> = (1..=seeds).filter_map(|seed| creep(&s, seed)).collect();
+    println!("B11: the true time is in the bracket but for {missed:#?}");
+    assert!(missed.len() * 100 <= seeds as usize, "BRK-3: {missed:#?} of {seeds}");
 }
 
-/// Creeps out of `S` at 0.3 m/s; whether the true time lies in the exit's bracket.
-fn creep(s: &[std::sync::Arc<geofenced::logic::zones::Layer>], seed: u64) -> bool {
+/// Creeps out of `S` at 0.3 m/s; the exit, where the true time does not lie in its bracket.
+fn creep(s: &[std::sync::Arc<geofenced::logic::zones::Layer>], seed: u64) -> Option<String> {
     let mut chance = Chance::new(seed);
     let mut gateway = play(s, &Decide::default(), &[Stay(0.0, 5, 1.0, IN)]);
     let truth = 20.0 + 20.0 / 0.3;
@@ -195,10 +195,7 @@ fn creep(s: &[std::sync::Arc<geofenced::logic::zones::Layer>], seed: u64) -> boo
     assert_eq!(body.inside, Some(false), "B11: seed {seed}");
     let to = body.not_after.or(body.confirmed_at).unwrap();
     let held = body.not_before.unwrap() <= at(truth) && at(truth) <= to;
-    if !held {
-        println!("B11: seed {seed}: {truth} not in {:?}", words(&events[1]));
-    }
-    held
+    (!held).then(|| format!("seed {seed}: {truth} not in {}", words(&events[1]).join(" ")))
 }
 
 /// Two squares that share longitude 11.002.

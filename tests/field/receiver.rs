@@ -131,8 +131,7 @@ fn d4_navigational_status_is_ignored() {
 fn d6_dead_reckoning() {
     let layers = layer(1, &[square("")]);
     let lines = |mode: char| {
-        let mut lines: Vec<Do> =
-            (0..6).map(|i| f64::from(i)).map(|t| Nmea(t + 0.1, rmc(t, IN))).collect();
+        let mut lines: Vec<Do> = (0..6).map(f64::from).map(|t| Nmea(t + 0.1, rmc(t, IN))).collect();
         lines.extend(
             (0..20).map(|i| 8.0 + f64::from(i)).map(|t| Nmea(t + 0.1, rmc_mode(t, OUT_E, mode))),
         );
@@ -146,7 +145,7 @@ fn d6_dead_reckoning() {
     check("D6 A", &layers, &lines('A'), &["initialised S", "exit S"]);
     for (quality, simulated) in [(6, 0), (7, 20), (8, 20)] {
         let mut timeline: Vec<Do> =
-            (0..6).map(|i| f64::from(i)).map(|t| Nmea(t + 0.1, rmc(t, IN))).collect();
+            (0..6).map(f64::from).map(|t| Nmea(t + 0.1, rmc(t, IN))).collect();
         timeline.extend(
             (0..20)
                 .map(|i| 8.0 + f64::from(i))

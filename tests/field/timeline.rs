@@ -74,12 +74,13 @@ pub(crate) fn play(layers: &[Arc<Layer>], decide: &Decide, timeline: &[Do]) -> G
     for what in timeline {
         end = end.max(one(&mut gateway, what));
     }
+    let end = end.max(gateway.now());
     gateway.pass(end + 5.0);
     gateway.commit();
     gateway
 }
 
-/// Gives the second at which it is over.
+/// Gives the second at which it began.
 fn one(gateway: &mut Gateway, what: &Do) -> f64 {
     let mut hear = |t: f64, place, accuracy_m| {
         // A report is on its way for a while.
@@ -92,7 +93,6 @@ fn one(gateway: &mut Gateway, what: &Do) -> f64 {
             for i in 0..*count {
                 hear(t + f64::from(i) * every, *place, Some(3.0));
             }
-            return t + f64::from(*count) * every;
         }
         Move(t, count, every, a, b) => {
             for i in 0..*count {
@@ -100,7 +100,6 @@ fn one(gateway: &mut Gateway, what: &Do) -> f64 {
                 let place = (a.0 + (b.0 - a.0) * share, a.1 + (b.1 - a.1) * share);
                 hear(t + f64::from(i) * every, place, Some(3.0));
             }
-            return t + f64::from(*count) * every;
         }
         Other(asset, t, place) => gateway.hear(t + 0.2, record(asset, *t, *place, Some(3.0))),
         Crash(t) => gateway.crash(*t),
@@ -111,9 +110,8 @@ fn one(gateway: &mut Gateway, what: &Do) -> f64 {
         Wait(t) => gateway.pass(*t),
     }
     match what {
-        Fix(t, ..) | Acc(t, ..) | Other(_, t, _) | Crash(t) | Stop(t) | Layers(t, _) => *t,
-        Nmea(t, _) | Wait(t) | PowerCut(_, t) => *t,
-        Stay(..) | Move(..) => unreachable!("returned above"),
+        Fix(t, ..) | Acc(t, ..) | Stay(t, ..) | Move(t, ..) | Other(_, t, _) => *t,
+        Crash(t) | Stop(t) | Layers(t, _) | Nmea(t, _) | Wait(t) | PowerCut(_, t) => *t,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use geofenced::logic::config::Decide;
 use geofenced::logic::zones::Layer;
 
 use crate::harness::layer;
@@ -130,7 +131,7 @@ fn time_4_a_clock_that_was_ahead() {
         Fix(10.0, IN),
         Stay(60.0, 3, 1.0, IN),
     ];
-    let mut gateway = play(&layer(1, &[square("")]), &Default::default(), &timeline);
+    let mut gateway = play(&layer(1, &[square("")]), &Decide::default(), &timeline);
     for event in fences(&mut gateway) {
         let body = &event.body;
         assert!(body.not_before <= body.confirmed_at, "{}", event.to_json());
