@@ -113,10 +113,24 @@ pub struct Remembered {
     pub far: Option<Pair>,
     /// Per layer the generation whose zones have been evaluated (PAIR-6).
     pub evaluated: Vec<(LayerId, u64)>,
-    /// The same as it was after the asset's very first evaluation.
-    pub born: Vec<(LayerId, u64)>,
+    /// The same as it was after the asset's very first evaluation; none before it.
+    pub born: Option<Vec<(LayerId, u64)>>,
     /// Starts of the daemon in this asset's life, the newest last.
     pub restarts: Vec<Restart>,
+}
+
+impl Remembered {
+    /// Other layers are in force than at the last fix. What is remembered of one that is gone
+    /// must not speak for another that bears its name later; and fixes from before a zone was
+    /// drawn are no votes on it.
+    pub fn layers_changed(&mut self, ground: &Ground) {
+        let in_force = |id: &LayerId| ground.layers().iter().any(|layer| layer.id == *id);
+        self.evaluated.retain(|(id, _)| in_force(id));
+        if let Some(born) = &mut self.born {
+            born.retain(|(id, _)| in_force(id));
+        }
+        self.far = None;
+    }
 }
 
 /// One asset's crossing state.
@@ -170,6 +184,14 @@ impl AssetCrossing {
     pub fn restarted(&mut self, cause: GapCause) {
         let Some(after) = self.remembered.last_seen else { return };
         let restarts = &mut self.remembered.restarts;
+        if let Some(unheard) = restarts.last_mut().filter(|restart| restart.until.is_none()) {
+            // Nothing was heard since the last start: one gap, and that the power was off in it
+            // says more than that the daemon was.
+            if cause == GapCause::Power {
+                unheard.cause = cause;
+            }
+            return;
+        }
         if restarts.len() == RESTARTS_MAX {
             restarts.remove(0);
         }
@@ -179,6 +201,10 @@ impl AssetCrossing {
     /// The asset was heard: by a usable fix, or by dead reckoning that may end silence.
     pub fn heard(&mut self, time: EventTime, powered_from: Option<EventTime>) {
         let remembered = &mut self.remembered;
+        for restart in &mut remembered.restarts {
+            // Only a clock that stepped back gets before a restart that it has lived through.
+            restart.after = restart.after.min(time);
+        }
         if let Some(last_seen) = remembered.last_seen {
             let span = time - last_seen;
             if span > Span::ZERO {
@@ -218,7 +244,11 @@ impl AssetCrossing {
             turn.step(live, zone, &located, &mut self.initialised_outside, out);
         }
         self.step_far(ground, &turn);
-        self.forget_what_is_away();
+        if self.remembered.far.is_none() {
+            // Until then only a pair says that its zone has been evaluated.
+            self.forget_what_is_away();
+            self.remembered.born.get_or_insert_with(|| self.remembered.evaluated.clone());
+        }
         self.remembered.last = Some(fix);
         self.remembered.unheard = None;
         out[begin..].sort_by_key(|happening| (happening.is_entry(), happening.zone));
@@ -361,17 +391,15 @@ impl AssetCrossing {
         self.remembered.far = None;
         self.remembered.evaluated =
             ground.layers().iter().map(|layer| (layer.id.clone(), layer.generation)).collect();
-        if self.remembered.born.is_empty() {
-            self.remembered.born = self.remembered.evaluated.clone();
-        }
     }
 
     /// Whether a zone came with a later layer than the asset's first evaluation saw.
     pub fn came_later(&self, ground: &Ground, zone: &ActiveZone) -> bool {
         let layer = &ground.layers()[zone.layer].id;
-        let born = &self.remembered.born;
-        let seen = born.iter().find(|(id, _)| id == layer).map_or(0, |(_, generation)| *generation);
-        !born.is_empty() && zone.since > seen
+        self.remembered.born.as_ref().is_some_and(|born| {
+            let seen = born.iter().find(|(id, _)| id == layer);
+            zone.since > seen.map_or(0, |(_, generation)| *generation)
+        })
     }
 
     /// Whether nothing is in doubt: no first evaluation and no vote is pending at `now`.

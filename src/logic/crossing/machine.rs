@@ -72,6 +72,9 @@ pub fn step(
     mut pair: Pair,
     seen: &Seen,
 ) -> (Pair, Option<Commit>) {
+    if pair.last.is_some_and(|last| seen.time < last.time) {
+        pair.stepped_back(seen.time, rules.window);
+    }
     expire(&mut pair, seen.time);
     note_silence(&mut pair, seen);
     note_bracket(&mut pair, seen);

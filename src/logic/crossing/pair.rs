@@ -188,6 +188,34 @@ impl Pair {
         self.committed == Some(Side::Outside) && self.votes.is_none() && self.away >= 2
     }
 
+    /// Drops a running vote, as an edit of the rules does; a minute without one begins at `now`.
+    pub fn drop_votes(&mut self, now: Option<EventTime>) {
+        if self.votes.take().is_some() {
+            self.idle_since = now.unwrap_or(self.idle_since);
+        }
+    }
+
+    /// The receiver's clock has stepped back to `now`: nothing remembered may lie after it, or a
+    /// bracket would end before it began and a vote outlive its deadline (TIME-4).
+    pub fn stepped_back(&mut self, now: EventTime, window: Span) {
+        self.not_before = self.not_before.min(now);
+        self.idle_since = self.idle_since.min(now);
+        self.not_after = self.not_after.map(|time| time.min(now));
+        if let Some(votes) = &mut self.votes {
+            votes.first = votes.first.min(now);
+            votes.deadline = votes.deadline.min(now + window);
+        }
+        if let Some(run) = &mut self.run {
+            run.last = run.last.min(now);
+        }
+        if let Some(change) = &mut self.change {
+            change.at = change.at.min(now);
+        }
+        if let Some(last) = &mut self.last {
+            last.time = last.time.min(now);
+        }
+    }
+
     /// The running vote as somebody who looks at `now` sees it (PAIR-4).
     pub fn votes_at(&self, now: EventTime) -> Option<Votes> {
         self.votes.filter(|votes| now <= votes.deadline)

@@ -50,19 +50,19 @@ impl Engine {
         let own = &mut self.assets[asset];
         own.dirty = true;
         self.heartbeat.fix();
+        let powered_from =
+            (!carried.trusted).then(|| fix.time - Span::from_nanos(released.at().nanos()));
         let verdict = own.gate.judge(&rules, &fix, carried.source, released.step());
         let reason = match verdict {
             Verdict::Usable => None,
             Verdict::Sustains => {
-                own.crossing.heard(fix.time, None);
+                own.crossing.heard(fix.time, powered_from);
                 None
             }
             Verdict::Rejected(reason) => Some(reason),
         };
         self.report(asset, &fix, reason);
         if verdict == Verdict::Usable {
-            let powered_from =
-                (!carried.trusted).then(|| fix.time - Span::from_nanos(released.at().nanos()));
             self.usable(asset, &fix, released.at(), powered_from, &rules);
         }
     }

@@ -53,10 +53,13 @@ pub(super) fn pair_rows(
             None => group.pairs_gone.push(key(&ground.zone(zone).key)),
         }
     }
+    let evaluating = crossing.remembered.far.is_some();
     for live in crossing.live_mut().iter_mut().filter(|live| live.dirty) {
         live.dirty = false;
         let zone = ground.zone(live.zone);
-        let keep = !live.pair.is_away() || live.pass.as_ref().is_some_and(PassTrack::is_open);
+        let keep = evaluating
+            || !live.pair.is_away()
+            || live.pass.as_ref().is_some_and(PassTrack::is_open);
         if keep {
             live.stored = true;
             group.pairs.push(pair_row(key(&zone.key), &zone.rules, zone.shape(), live));

@@ -144,12 +144,13 @@ impl Engine {
     }
 
     /// The end of a source, for now: what is half read is finished, trusted fixes are released.
-    pub(super) fn end(&mut self, source: usize) {
+    pub(super) fn end(&mut self, source: usize, at: BootTime) {
+        let trusted = self.setup.sources[source].trusting == Trusting::Fixes;
+        let at = if trusted { BootTime::from_nanos(0) } else { at };
         let own = &mut self.sources[source];
         match own.framer.finish() {
             Some(Ok(sentence)) => {
                 self.counters.sentences += 1;
-                let at = BootTime::from_nanos(0);
                 if let Ok(Some(epoch)) = own.assembler.push(&sentence, at) {
                     self.epoch(source, at, &epoch);
                 }

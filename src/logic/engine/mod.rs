@@ -235,7 +235,8 @@ impl Engine {
         };
         engine.announce_start(&restored, &plan);
         let cause = if engine.start.same_boot { GapCause::Restart } else { GapCause::Power };
-        engine.take_up(restored, &plan.gone, cause);
+        let layers_changed = !plan.changed.is_empty() || !plan.gone.is_empty();
+        engine.take_up(restored, cause, layers_changed);
         engine
     }
 
@@ -253,7 +254,7 @@ impl Engine {
             Input::BadRecord { source: _ } => self.counters.reject(Reject::BadRecord),
             Input::End { source, at } => {
                 self.fire_before(at);
-                self.end(source);
+                self.end(source, at);
             }
             Input::Wake { now } => self.fire_before(now - WAKE_LAG + Span::from_nanos(1)),
             Input::Snapshot => self.snapshot(),

@@ -40,7 +40,8 @@ pub(super) fn plan(layers: &[Arc<Layer>], rows: &[LayerRow]) -> Plan {
             generation: new.generation,
             since: new.zones.iter().map(|(_, _, since)| *since).collect(),
         });
-        if row != Some(&new) {
+        // Not by comparing rows: a store gives a layer's zones back in an order of its own.
+        if row.is_none_or(|row| row.generation != new.generation) {
             plan.changed.push(new);
         }
     }
@@ -86,16 +87,14 @@ fn read<T: serde::de::DeserializeOwned>(what: &str, state: &str) -> T {
 
 impl Engine {
     /// Takes up every asset and pair that the store gave back.
-    ///
-    /// A layer that is gone takes its generations along: if it comes back it begins at 1 again.
-    pub(super) fn take_up(&mut self, restored: Restored, gone: &[LayerId], cause: GapCause) {
+    pub(super) fn take_up(&mut self, restored: Restored, cause: GapCause, layers_changed: bool) {
         let mut pairs: HashMap<AssetId, Vec<PairRow>> = HashMap::new();
         for row in restored.pairs {
             pairs.entry(row.key.asset.clone()).or_default().push(row);
         }
         for row in restored.assets {
             let own = pairs.remove(&row.asset).unwrap_or_default();
-            self.take_up_asset(row, own, gone, cause);
+            self.take_up_asset(row, own, cause, layers_changed);
         }
         assert!(pairs.is_empty(), "a pair's asset is stored with it (STO-1)");
     }
@@ -104,12 +103,12 @@ impl Engine {
         &mut self,
         row: AssetRow,
         pairs: Vec<PairRow>,
-        gone: &[LayerId],
         cause: GapCause,
+        layers_changed: bool,
     ) {
         let mut stored: StoredAsset = read("asset", &row.state);
-        for generations in [&mut stored.crossing.evaluated, &mut stored.crossing.born] {
-            generations.retain(|(layer, _)| !gone.contains(layer));
+        if layers_changed {
+            stored.crossing.layers_changed(&self.ground);
         }
         let last = stored.crossing.last;
         let mut live = Vec::new();
@@ -150,12 +149,14 @@ impl Engine {
         };
         let zone = self.ground.zone(ix);
         if zone.shape() == row.shape {
-            let mut pair = stored.pair;
+            let pair = stored.pair;
             let changed = zone.rules != stored.rules;
+            let mut live = live(ix, pair, changed);
             if changed {
-                pair.votes = None;
+                live.pair.drop_votes(last.map(|last| last.time));
+                live.pass = None;
             }
-            return Some(live(ix, pair, changed));
+            return Some(live);
         }
         if let Some(visit) = &stored.visit {
             let body = emit::zone_body(&self.ground, &row.key.asset, zone);

@@ -1,0 +1,322 @@
+//! A gateway in process: the real engine and the real store in a directory of their own, on a
+//! clock that jumps to the next deadline, with the daemon's commit policy.
+//!
+//! Always holds: what is asserted on was read back from the store; a crash loses what was decided
+//! and not committed, as a kill does. Does not know: what is right.
+
+use std::sync::Arc;
+
+use geofenced::logic::config::{Decide, PositionDetail, TimeRules};
+use geofenced::logic::engine::{
+    Birth, Engine, FixReport, HeartbeatRules, Input, Setup, SourceSetup, Step, Trusting,
+};
+use geofenced::logic::event::{Event, Lane};
+use geofenced::logic::gnss::line::Checksum;
+use geofenced::logic::gnss::record::Record;
+use geofenced::logic::group::{Group, Restored};
+use geofenced::logic::zones::{Layer, parse_layer};
+use geofenced::store::{EventQuery, OpenOptions, Store};
+use geofenced::units::{
+    AssetId, BootTime, EventTime, GatewayId, Position, SourceId, Span, WallTime,
+};
+
+use crate::ledger::Ledger;
+
+/// Latitude and longitude.
+pub(crate) type Place = (f64, f64);
+
+/// Where NMEA comes in, and where records do.
+pub(crate) const SERIAL: usize = 0;
+/// Records of trackers: a feed that can delay.
+pub(crate) const NETWORK: usize = 1;
+
+/// The asset of both sources where nothing else is said.
+pub(crate) const VAN: &str = "van";
+
+/// 2026-11-30T12:00:00Z, second 0 of every timeline.
+const T0_SECS: i64 = 1_796_040_000;
+
+/// Second `t` of the timeline.
+pub(crate) fn at(t: f64) -> EventTime {
+    let nanos = (t * 1e9).round() as i64;
+    EventTime::from_nanos(T0_SECS * 1_000_000_000 + nanos)
+}
+
+/// The second of the timeline, to the hundredth.
+pub(crate) fn second(time: EventTime) -> f64 {
+    ((time - at(0.0)).secs_f64() * 100.0).round() / 100.0
+}
+
+/// One fix of a tracker.
+pub(crate) fn record(asset: &str, t: f64, place: Place, accuracy_m: Option<f64>) -> Record {
+    Record {
+        asset: Some(AssetId::new(asset).unwrap()),
+        time: at(t),
+        position: Ok(Position::new(place.0, place.1).unwrap()),
+        accuracy_m,
+        received: None,
+        speed_mps: None,
+        heading_deg: None,
+    }
+}
+
+/// A checked layer named `l`; `features` are GeoJSON features.
+pub(crate) fn layer(version: u64, features: &[String]) -> Vec<Arc<Layer>> {
+    vec![named_layer("l", version, features)]
+}
+
+/// A checked layer.
+pub(crate) fn named_layer(name: &str, version: u64, features: &[String]) -> Arc<Layer> {
+    let text = format!(
+        r#"{{"type":"FeatureCollection","geofenced":{{"layer":"{name}","version":{version}}},
+        "features":[{}]}}"#,
+        features.join(",")
+    );
+    let checked = parse_layer(text.as_bytes(), &Decide::default());
+    Arc::new(checked.unwrap_or_else(|faults| panic!("{faults:?}: {text}")).layer)
+}
+
+/// A GeoJSON feature; `properties` as in `"dwell": "60s"`, or nothing.
+pub(crate) fn feature(id: &str, geometry: &str, properties: &str) -> String {
+    format!(
+        r#"{{"type":"Feature","id":"{id}","geometry":{geometry},"properties":{{{properties}}}}}"#
+    )
+}
+
+/// What an engine of these tests is told.
+pub(crate) fn setup(decide: &Decide) -> Setup {
+    let source = |id: &str, trusting| SourceSetup {
+        id: SourceId::new(id).unwrap(),
+        asset: AssetId::new(VAN).unwrap(),
+        checksum: Checksum::Required,
+        interval: Span::from_secs(1),
+        window: Span::from_millis(500),
+        trusting,
+    };
+    Setup {
+        gateway: GatewayId::new("gw").unwrap(),
+        software: None,
+        decide: decide.clone(),
+        time: TimeRules::default(),
+        detail: PositionDetail::CrossingFix,
+        sources: vec![source("gnss", Trusting::Serial), source("net", Trusting::Network)],
+        announce: true,
+        report_fixes: true,
+        heartbeat: HeartbeatRules {
+            commit_every: Span::from_secs(1),
+            heartbeat: Span::from_secs(900),
+        },
+    }
+}
+
+/// One process.
+pub(crate) struct Life {
+    pub(crate) engine: Engine,
+    store: Store,
+    group: Group,
+    committed: BootTime,
+    /// Fixes decided and not yet covered by a commit.
+    pending: Vec<FixReport>,
+}
+
+/// The box: its disk, its clock, and the process that runs on it, if one does.
+pub(crate) struct Gateway {
+    dir: tempfile::TempDir,
+    pub(crate) setup: Setup,
+    layers: Vec<Arc<Layer>>,
+    /// When the kernel started, in event time.
+    powered_on: EventTime,
+    boots: u32,
+    now: EventTime,
+    life: Option<Life>,
+    ledger: Ledger,
+    /// Fixes that a commit has covered: received (INV-4), in the order they were decided in.
+    pub(crate) received: Vec<FixReport>,
+}
+
+impl Gateway {
+    /// A gateway powered on a minute before second 0 and started five seconds before it.
+    pub(crate) fn new(layers: &[Arc<Layer>], decide: &Decide) -> Self {
+        let mut gateway = Self {
+            dir: tempfile::tempdir_in(memory_dir()).unwrap(),
+            setup: setup(decide),
+            layers: layers.to_vec(),
+            powered_on: at(-60.0),
+            boots: 1,
+            now: at(-5.0),
+            life: None,
+            ledger: Ledger::default(),
+            received: Vec::new(),
+        };
+        gateway.start();
+        gateway
+    }
+
+    fn boot(&self, time: EventTime) -> BootTime {
+        BootTime::from_nanos((time - self.powered_on).nanos())
+    }
+
+    fn wall(&self) -> WallTime {
+        WallTime::from_nanos(self.now.nanos())
+    }
+
+    /// Opens the store as a start would.
+    fn open(&self) -> (Store, Restored) {
+        let options = OpenOptions {
+            gateway: self.setup.gateway.clone(),
+            software: "test".to_owned(),
+            boot_id: format!("boot-{}", self.boots),
+            now_boot: self.boot(self.now),
+            now_wall: self.wall(),
+            stream_seed: [7; 8],
+            max_bytes: 256 << 20,
+            max_age: Span::from_secs(365 * 86_400),
+            clock: || BootTime::from_nanos(0),
+        };
+        Store::start(&self.dir.path().join("geofenced.db"), &options).unwrap()
+    }
+
+    fn start(&mut self) {
+        let (store, restored) = self.open();
+        self.ledger.started(&restored);
+        let boot = self.boot(self.now);
+        let birth = Birth { boot, boot_id: format!("boot-{}", self.boots), wall: self.wall() };
+        let engine = Engine::start(self.setup.clone(), &self.layers, restored, &birth);
+        let (group, pending) = (Group::default(), Vec::new());
+        self.life = Some(Life { engine, store, group, committed: boot, pending });
+        self.step(Input::System { wall: None });
+        self.commit();
+    }
+
+    /// The process, which runs.
+    pub(crate) fn life(&mut self) -> &mut Life {
+        self.life.as_mut().expect("the timeline started it")
+    }
+
+    fn step(&mut self, input: Input<'_>) {
+        let life = self.life();
+        let Step { events, fixes } = life.engine.step(input);
+        life.group.events.extend(events);
+        life.pending.extend(fixes);
+    }
+
+    /// The daemon's policy.
+    fn commit_due(&mut self) -> Option<BootTime> {
+        let life = self.life();
+        match (life.engine.commit_deadline(), life.group.is_empty()) {
+            (None, true) => None,
+            (due, _) => due.or(Some(life.committed + Span::from_secs(1))),
+        }
+    }
+
+    /// One transaction, now.
+    pub(crate) fn commit(&mut self) {
+        let (now, wall) = (self.boot(self.now), self.wall());
+        let life = self.life.as_mut().expect("the timeline started it");
+        life.engine.take_rows(&mut life.group, now);
+        life.store.commit(&life.group, now, wall).unwrap();
+        life.committed = now;
+        let group = std::mem::take(&mut life.group);
+        let fixes = std::mem::take(&mut life.pending);
+        let events = life.read(self.ledger.last_seq());
+        self.ledger.committed(&group, &events);
+        self.received.extend(fixes);
+    }
+
+    /// Lets time pass: every deadline up to `t` at its time.
+    pub(crate) fn pass(&mut self, t: f64) {
+        let end = self.boot(at(t));
+        loop {
+            let wake = self.life().engine.next_deadline();
+            let due = [wake, self.commit_due()].into_iter().flatten().min();
+            let Some(due) = due.filter(|due| *due <= end) else { break };
+            let now = due.max(self.boot(self.now));
+            self.now = self.powered_on + Span::from_nanos(now.nanos());
+            self.wake();
+        }
+        self.now = self.now.max(at(t));
+    }
+
+    /// The daemon's loop, once.
+    pub(crate) fn wake(&mut self) {
+        let now = self.boot(self.now);
+        self.step(Input::Wake { now });
+        if self.commit_due().is_some_and(|due| due <= now) {
+            self.commit();
+        }
+    }
+
+    /// A record that arrives at `t`.
+    pub(crate) fn hear(&mut self, t: f64, record: Record) {
+        self.pass(t);
+        let at = self.boot(self.now);
+        self.step(Input::Record { source: NETWORK, at, record });
+    }
+
+    /// Bytes that arrive at `t`.
+    pub(crate) fn nmea(&mut self, t: f64, bytes: &[u8]) {
+        self.pass(t);
+        let at = self.boot(self.now);
+        self.step(Input::Bytes { source: SERIAL, at, bytes });
+    }
+
+    /// Killed at `t`, started again a second later.
+    pub(crate) fn crash(&mut self, t: f64) {
+        self.pass(t);
+        self.life = None;
+        self.now = self.now + Span::from_secs(1);
+        self.start();
+    }
+
+    /// No power from `off`; the kernel starts at `on`, the process five seconds later.
+    pub(crate) fn power_cut(&mut self, off: f64, on: f64) {
+        self.pass(off);
+        self.life = None;
+        self.boots += 1;
+        self.powered_on = at(on);
+        self.now = at(on + 5.0);
+        self.start();
+    }
+
+    /// Stopped as it should be at `t`, started again a second later.
+    pub(crate) fn stop(&mut self, t: f64) {
+        self.pass(t);
+        self.commit();
+        let (boot, wall) = (self.boot(self.now), self.wall());
+        let life = self.life.take().expect("it runs");
+        life.store.close_clean(boot, wall).unwrap();
+        self.now = self.now + Span::from_secs(1);
+        self.start();
+    }
+
+    /// What a start at `t` finds instead of its layers; a clean stop before it.
+    pub(crate) fn change_layers(&mut self, t: f64, layers: &[Arc<Layer>]) {
+        self.layers = layers.to_vec();
+        self.stop(t);
+    }
+
+    /// Now, as a second of the timeline.
+    pub(crate) fn now(&self) -> f64 {
+        second(self.now)
+    }
+
+    /// Every event in the store.
+    pub(crate) fn events(&mut self) -> Vec<Event> {
+        self.life().read(0)
+    }
+}
+
+impl Life {
+    fn read(&self, after: u64) -> Vec<Event> {
+        let query = EventQuery { max: usize::MAX, after: Some(after), ..EventQuery::default() };
+        let found = self.store.events(Lane::Events, &query).unwrap();
+        assert_eq!(found.unreadable, 0);
+        found.events
+    }
+}
+
+/// A store in memory where the machine has such a place: fifty times faster than a disk's flush.
+fn memory_dir() -> std::path::PathBuf {
+    let shm = std::path::PathBuf::from("/dev/shm");
+    if shm.is_dir() { shm } else { std::env::temp_dir() }
+}
