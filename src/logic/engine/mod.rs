@@ -253,7 +253,7 @@ impl Engine {
             Input::BadRecord { source: _ } => self.counters.reject(Reject::BadRecord),
             Input::End { source, at } => {
                 self.fire_before(at);
-                self.end(source);
+                self.end(source, at);
             }
             Input::Wake { now } => self.fire_before(now - WAKE_LAG + Span::from_nanos(1)),
             Input::Snapshot => self.snapshot(),
