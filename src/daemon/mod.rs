@@ -101,13 +101,15 @@ async fn one_life(
     let (requests, asked) = mpsc::channel(CHANNEL_REQUESTS);
     let (events, inputs) = mpsc::channel(CHANNEL_INPUTS);
     let lost_chunks = Arc::new(AtomicUsize::new(0));
+    // First, because a start that is refused for its socket must not have begun a store.
+    let socket = std::path::Path::new(&config.control.socket);
+    let listener =
+        control::bind(socket, Some(&config.control.group)).map_err(DaemonError::Control)?;
     // STO-4: open → check → migrate → layers → memberships, then READY, then sources.
     let (tell, news) = watch::channel(0);
     let lines = pipeline::Lines { desk: requests.clone(), requests: asked, inputs, tell };
-    let pipeline = Pipeline::start(&config, prepared, lines, &lost_chunks)?;
-    let listener =
-        control::bind(std::path::Path::new(&config.control.socket), Some(&config.control.group))
-            .map_err(DaemonError::Control)?;
+    let pipeline = Pipeline::start(&config, prepared, lines, &lost_chunks)
+        .inspect_err(|_| drop(std::fs::remove_file(socket)))?;
     let rights = desk::rights(&config);
     let server = tokio::spawn(desk::serve(listener, rights, requests.clone(), news));
     let line = pipeline.line();
@@ -128,12 +130,16 @@ async fn one_life(
     server.abort();
     readers.iter().for_each(tokio::task::JoinHandle::abort);
     let next = next?;
-    if matches!(next, Next::Stop) {
+    let stop = matches!(next, Next::Stop);
+    if stop {
         let _ = systemd::stopping();
     }
-    if requests.send(desk::Request::Stop).await.is_ok() {
-        match tokio::time::timeout(STOP_MAX, ended).await {
-            Ok(Ok(Ended::Clean)) => info!("stopped"),
+    if requests.send(desk::Request::Stop { flush: stop }).await.is_ok() {
+        // The next life needs the store: a reload waits until it is given back.
+        let limit = if stop { STOP_MAX } else { Duration::MAX };
+        match tokio::time::timeout(limit, ended).await {
+            Ok(Ok(Ended::Clean)) if stop => info!("stopped"),
+            Ok(Ok(Ended::Clean)) => {}
             Ok(Ok(Ended::Failed(error))) => return Err(*error),
             Ok(Err(_)) => return Err(DaemonError::Pipeline),
             Err(_) => warn!("stopped while the store was busy: what it had not committed is gone"),
