@@ -315,7 +315,8 @@ fn run(inputs: &[Stamped], mut chance: Option<&mut Chance>) -> Vec<Event> {
         set_aside: None,
     };
     let boot = BootTime::from_nanos(0);
-    let birth = Birth { boot, boot_id: "x".to_owned(), wall: WallTime::from_nanos(0) };
+    let (boot_id, wall) = ("x".to_owned(), WallTime::from_nanos(0));
+    let birth = Birth { boot, boot_id, wall, reload: false };
     let mut engine = Engine::start(setup(&Decide::default()), &drive::layers(0), restored, &birth);
     let mut events = Vec::new();
     for (i, input) in inputs.iter().enumerate() {

@@ -167,7 +167,8 @@ async fn wait(
             _ = signals.hup.recv() => {
                 let _ = systemd::reloading();
                 let new = reread().and_then(|config| {
-                    prepare(&config).map(|ready| (config, ready)).map_err(|e| e.to_string())
+                    let ready = prepare(&config).map_err(|e| e.to_string())?;
+                    Ok((config, Prepared { reload: true, ..ready }))
                 });
                 match new {
                     Ok((config, ready)) => {
@@ -185,10 +186,11 @@ async fn wait(
 }
 
 /// Where the daemon's clocks are read, for those that may not.
-fn birth() -> Result<crate::logic::engine::Birth, DaemonError> {
+fn birth(reload: bool) -> Result<crate::logic::engine::Birth, DaemonError> {
     Ok(crate::logic::engine::Birth {
         boot: clock::boot_now(),
         boot_id: clock::boot_id().map_err(DaemonError::Runtime)?,
         wall: clock::wall_now(),
+        reload,
     })
 }

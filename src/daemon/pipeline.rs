@@ -35,6 +35,10 @@ pub(super) const STORE_FILE: &str = "geofenced.db";
 /// A commit that failed for want of space or of a writable disk is tried again this often.
 const RETRY_COMMIT: Span = Span::from_secs(5);
 
+/// The system's date serves a source that sends none within a minute (TIME-5): ten seconds later
+/// is soon enough, and asking costs a system call.
+const SYSTEM_EVERY: Span = Span::from_secs(10);
+
 /// Inputs taken between two looks at the clock: a flood must not starve the commit.
 const INPUTS_A_TURN: usize = 256;
 
@@ -83,6 +87,8 @@ pub(super) struct Pipeline {
     retry_at: Option<BootTime>,
     /// What is due every so often: the membership snapshot and the health record.
     rounds: [Round; 2],
+    /// When the kernel is asked next whether the system clock is synchronised (TIME-5).
+    system_at: BootTime,
 }
 
 /// Something that is due every so often.
@@ -113,7 +119,7 @@ impl Pipeline {
         lines: Lines,
         lost_chunks: &Arc<AtomicUsize>,
     ) -> Result<Self, DaemonError> {
-        let birth = super::birth()?;
+        let birth = super::birth(prepared.reload)?;
         let path = Path::new(&config.gateway.state_dir).join(STORE_FILE);
         let options = OpenOptions {
             gateway: prepared.gateway.clone(),
@@ -154,6 +160,7 @@ impl Pipeline {
             watchdog: systemd::watchdog_interval(),
             pinged: birth.boot,
             retry_at: None,
+            system_at: birth.boot,
             rounds: [
                 Round::new(birth.boot, config.events.snapshot_every, Input::Snapshot),
                 Round::new(birth.boot, config.events.health_every, Input::Health),
@@ -198,13 +205,20 @@ impl Pipeline {
             }
             // Inputs first, deadlines after: ORD-1.
             let now = clock::boot_now();
-            let wall = clock::wall_synchronised().then(clock::wall_now);
-            let step = self.engine.step(Input::System { wall });
-            self.take(step);
+            self.ask_the_system(now);
             let step = self.engine.step(Input::Wake { now });
             self.take(step);
             self.make_rounds(now);
             self.commit_if_due(now)?;
+        }
+    }
+
+    fn ask_the_system(&mut self, now: BootTime) {
+        if now >= self.system_at {
+            self.system_at = now + SYSTEM_EVERY;
+            let wall = clock::wall_synchronised().then(clock::wall_now);
+            let step = self.engine.step(Input::System { wall });
+            self.take(step);
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Prepared {
     pub(super) http: Option<Http>,
     pub(super) format: WireFormat,
     pub(super) uplink: UplinkRules,
+    /// Whether it takes the place of a config that ran in this process.
+    pub(super) reload: bool,
 }
 
 /// Checks a config against the files it names.
@@ -48,7 +50,7 @@ pub fn prepare(config: &Config) -> Result<Prepared, DaemonError> {
         ..UplinkRules::default()
     };
     let setup = setup(config, &gateway);
-    Ok(Prepared { gateway, setup, layers, http, format, uplink })
+    Ok(Prepared { gateway, setup, layers, http, format, uplink, reload: false })
 }
 
 /// The configured id, read from its file where it has one.

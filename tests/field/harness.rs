@@ -180,7 +180,12 @@ impl Gateway {
         let (store, restored) = self.open();
         self.ledger.started(&restored);
         let boot = self.boot(self.now);
-        let birth = Birth { boot, boot_id: format!("boot-{}", self.boots), wall: self.wall() };
+        let birth = Birth {
+            boot,
+            boot_id: format!("boot-{}", self.boots),
+            wall: self.wall(),
+            reload: false,
+        };
         let engine = Engine::start(self.setup.clone(), &self.layers, restored, &birth);
         let (group, pending) = (Group::default(), Vec::new());
         self.life = Some(Life { engine, store, group, committed: boot, pending });

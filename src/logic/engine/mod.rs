@@ -88,6 +88,8 @@ pub struct Birth {
     pub boot_id: String,
     /// The system clock: a hint.
     pub wall: WallTime,
+    /// Whether the same process goes on under a new config.
+    pub reload: bool,
 }
 
 /// One thing that the engine is told.
@@ -203,7 +205,12 @@ impl Engine {
             set_aside: None,
         };
         let zero = BootTime::from_nanos(0);
-        let birth = Birth { boot: zero, boot_id: String::new(), wall: WallTime::from_nanos(0) };
+        let birth = Birth {
+            boot: zero,
+            boot_id: String::new(),
+            wall: WallTime::from_nanos(0),
+            reload: false,
+        };
         Self::start(setup, layers, restored, &birth)
     }
 

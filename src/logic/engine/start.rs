@@ -217,6 +217,7 @@ pub(super) fn story(last: Option<&LastRun>, birth: &Birth, ground: &Ground) -> S
         birth.wall - last.last_commit_wall
     };
     let cause = match (last.clean, same_boot) {
+        (true, true) if birth.reload => "reload",
         (true, _) => "clean",
         (false, true) => "crash",
         (false, false) => "power",
