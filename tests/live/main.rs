@@ -1,0 +1,14 @@
+//! The running daemon: the real binary on a real pty, a real server, real signals.
+//!
+//! Short runs by default; `GEOFENCED_LONG=1` makes the real-time drive ten minutes long.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at the first thing that is not as expected")]
+
+mod asking;
+mod drive;
+mod equality;
+mod harness;
+mod kill;
+mod refusal;
+mod supervision;
+mod wire;
