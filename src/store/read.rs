@@ -14,8 +14,9 @@ use rusqlite::{Connection, OpenFlags};
 use super::aside::beside;
 use super::error::{At, StoreError};
 use super::lane::{self, name};
-use super::{open, spool};
+use super::{open, restore, spool};
 use crate::logic::event::{Event, Lane};
+use crate::logic::group::AssetRow;
 use crate::units::EventTime;
 
 /// Which events are wanted.
@@ -95,6 +96,12 @@ impl ReadOnly {
     pub fn events(&self, lane: Lane, query: &EventQuery) -> Result<Found, StoreError> {
         let at = At { path: &self.path, doing: "reading events" };
         newest(&self.conn, lane, query).map_err(|error| at.sql(error))
+    }
+
+    /// Every asset ever heard, as far as it was made durable.
+    pub fn assets(&self) -> Result<Vec<AssetRow>, StoreError> {
+        let at = At { path: &self.path, doing: "reading assets" };
+        restore::assets(&self.conn).map_err(|error| at.sql(error))
     }
 
     /// How many are committed and not acknowledged.

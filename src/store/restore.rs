@@ -33,8 +33,7 @@ pub(super) fn believed(
         stream,
         next_seq: lanes[0].last + 1,
         next_telemetry_seq: lanes[1].last + 1,
-        assets: rows(conn, "SELECT asset, step, watermark_ns, state FROM asset", asset)
-            .map_err(sql)?,
+        assets: assets(conn).map_err(sql)?,
         pairs: rows(conn, "SELECT asset, layer, zone, shape, inside, visit, state FROM pair", pair)
             .map_err(sql)?,
         layers: layers(conn).map_err(sql)?,
@@ -42,6 +41,11 @@ pub(super) fn believed(
         fresh: false,
         set_aside: None,
     })
+}
+
+/// Every asset's row.
+pub(super) fn assets(conn: &Connection) -> rusqlite::Result<Vec<AssetRow>> {
+    rows(conn, "SELECT asset, step, watermark_ns, state FROM asset", asset)
 }
 
 fn rows<T>(

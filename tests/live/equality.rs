@@ -37,9 +37,8 @@ pub(crate) fn comparable(records: &[Value]) -> Vec<Value> {
 
 /// What `replay` decides on `name` under the site's config.
 fn replayed(site: &Site, name: &str) -> Vec<Value> {
-    let out = site.command(&[
-        "replay", name, "--config", "geofenced.toml", "--zones", "zones/a.geojson",
-    ]);
+    let out =
+        site.command(&["replay", name, "--config", "geofenced.toml", "--zones", "zones/a.geojson"]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let lines = out.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
@@ -70,9 +69,7 @@ fn inv_7_a_fast_feed_gives_what_replay_gives() {
     let read = clock::boot_now() - start;
     // To unplug it is the end of the feed: what waits in order is released.
     drop(pty);
-    await_true("every event arrives", || {
-        comparable(&records(&site.server)).len() >= wanted.len()
-    });
+    await_true("every event arrives", || comparable(&records(&site.server)).len() >= wanted.len());
     let (took, fixes) = ((clock::boot_now() - start).secs_f64(), epochs.len() as f64);
     println!(
         "fast feed: {fixes} epochs fed in {:.2} s, read in {:.2} s ({:.0} fixes/s), all {} \
@@ -113,9 +110,7 @@ fn inv_7_real_time_gives_what_replay_gives() {
     pace(&mut pty, epochs);
     let fixes = epochs.len() as u64;
     let status = site.await_status("the last fix is decided", |s| s["counters"]["fixes"] == fixes);
-    await_true("every event arrives", || {
-        comparable(&records(&site.server)).len() >= wanted.len()
-    });
+    await_true("every event arrives", || comparable(&records(&site.server)).len() >= wanted.len());
     let counters = &status["counters"];
     for never in ["clamped", "stepped", "restamped", "rollover", "floor_conflict", "chunks_lost"] {
         assert_eq!(counters[never], 0, "{never}: {counters}");

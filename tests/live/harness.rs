@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use std::time::Duration;
 use geofenced::edge::clock;
 use geofenced::edge::receiver::Receiver;
 use geofenced::units::{BootTime, Span};
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::fcntl::OFlag;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -111,7 +112,16 @@ impl Site {
 
     /// Waits for a status of which `wanted` holds.
     pub(crate) fn await_status(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        await_some(what, || self.status().filter(&wanted))
+        let end = clock::boot_now() + PATIENCE;
+        loop {
+            let status = self.status();
+            if let Some(status) = status.clone().filter(&wanted) {
+                return status;
+            }
+            let told = || format!("{:#}\n{}", status.clone().unwrap_or_default(), self.log());
+            assert!(clock::boot_now() < end, "waited in vain: {what}\n{}", told());
+            clock::pause(LOOK);
+        }
     }
 
     /// Waits until the source is open.
@@ -208,21 +218,33 @@ impl Drop for Daemon {
 /// A pseudo terminal whose far side the daemon finds under a name that stays.
 pub(crate) struct Pty {
     master: File,
+    name: PathBuf,
+    link: PathBuf,
+}
+
+impl Drop for Pty {
+    /// The link goes first: the system gives the number to whoever asks next.
+    fn drop(&mut self) {
+        if fs::read_link(&self.link).is_ok_and(|to| to == self.name) {
+            let _ = fs::remove_file(&self.link);
+        }
+    }
 }
 
 impl Pty {
     /// Puts a new one under `link`; one that was there before is as unplugged.
     pub(crate) fn plug(link: &Path) -> Self {
-        let pair = nix::pty::openpty(None, None).unwrap();
-        let name = nix::unistd::ttyname(&pair.slave).unwrap();
-        let flags = fcntl(&pair.master, FcntlArg::F_GETFL).unwrap();
-        let flags = OFlag::from_bits_truncate(flags) | OFlag::O_NONBLOCK;
-        fcntl(&pair.master, FcntlArg::F_SETFL(flags)).unwrap();
+        // No child may inherit it: a master that somebody holds is not unplugged.
+        let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let master = nix::pty::posix_openpt(flags).unwrap();
+        nix::pty::grantpt(&master).unwrap();
+        nix::pty::unlockpt(&master).unwrap();
+        let name = PathBuf::from(nix::pty::ptsname_r(&master).unwrap());
         if fs::symlink_metadata(link).is_ok() {
             fs::remove_file(link).unwrap();
         }
-        symlink(name, link).unwrap();
-        Self { master: pair.master.into() }
+        symlink(&name, link).unwrap();
+        Self { master: OwnedFd::from(master).into(), name, link: link.to_owned() }
     }
 
     /// Writes all of it as fast as the other side reads; `false` when nobody has it open.
