@@ -132,3 +132,56 @@ pub(crate) fn layer(name: &str, version: u64, zones: &[Value]) -> String {
     })
     .to_string()
 }
+
+/// Where made-up drives pass: a zone called `gate` round it is what they cross.
+pub(crate) const GATE: (f64, f64) = (48.0, 11.0);
+
+/// A layer with the gate and whatever more.
+pub(crate) fn gate(version: u64, more: &[Value]) -> String {
+    let mut zones = vec![circle("gate", GATE, 100.0)];
+    zones.extend_from_slice(more);
+    layer("a", version, &zones)
+}
+
+/// Where somebody is that is so many metres north of the gate.
+pub(crate) fn north_m(metres: f64) -> (f64, f64) {
+    // A degree of latitude is 111.2 km here, to a part in a thousand.
+    (GATE.0 + metres / 111_200.0, GATE.1)
+}
+
+/// A drive along a meridian, one epoch a second from `start_s` of a day in 2026: how far north of
+/// the gate it is at each.
+pub(crate) fn made_up(start_s: i64, metres: impl IntoIterator<Item = f64>) -> Vec<Epoch> {
+    let one = |(ix, metres): (usize, f64)| {
+        let second = start_s + ix as i64;
+        let of_day = format!("{:02}{:02}{:02}.000", second / 3600, second / 60 % 60, second % 60);
+        let (lat, lon) = north_m(metres);
+        let angle = |value: f64| (value.floor(), value.fract() * 60.0);
+        let ((lat_deg, lat_min), (lon_deg, lon_min)) = (angle(lat), angle(lon));
+        let place = format!("{lat_deg:02}{lat_min:07.4},N,{lon_deg:03}{lon_min:07.4},E");
+        let gga = sentence(&format!("GPGGA,{of_day},{place},1,09,0.9,500.0,M,48.0,M,,"));
+        let rmc = sentence(&format!("GPRMC,{of_day},A,{place},20.0,0.0,010626,,,A"));
+        Epoch {
+            bytes: [gga, rmc].concat().into_bytes(),
+            of_day_ms: second * 1000,
+            place: Some((lat, lon)),
+        }
+    };
+    metres.into_iter().enumerate().map(one).collect()
+}
+
+/// A line with its checksum.
+pub(crate) fn sentence(body: &str) -> String {
+    let sum = body.bytes().fold(0, |sum, byte| sum ^ byte);
+    format!("${body}*{sum:02X}\r\n")
+}
+
+/// From 600 m south to the gate, 20 m/s: the entry is decided at the 28th of 31.
+pub(crate) fn arriving(start_s: i64) -> Vec<Epoch> {
+    made_up(start_s, (0..=30).map(|second| f64::from(second) * 20.0 - 600.0))
+}
+
+/// From the gate to 600 m north of it.
+pub(crate) fn leaving(start_s: i64) -> Vec<Epoch> {
+    made_up(start_s, (0..=30).map(|second| f64::from(second) * 20.0))
+}

@@ -140,10 +140,23 @@ impl Site {
 
     /// With these variables.
     pub(crate) fn start_with(&self, env: &[(&str, &str)]) -> Daemon {
-        let log = OpenOptions::new().create(true).append(true).open(self.path("log")).unwrap();
         let mut command = program();
-        command.current_dir(self.dir.path()).args(["run", "--config", "geofenced.toml"]);
-        command.envs(env.iter().copied());
+        command.args(["run", "--config", "geofenced.toml"]);
+        self.spawn(command, env)
+    }
+
+    /// With these variables, and `WATCHDOG_PID` that of the daemon itself.
+    pub(crate) fn start_watched(&self, env: &[(&str, &str)]) -> Daemon {
+        let daemon = program();
+        let mut command = Command::new("sh");
+        let line = "export WATCHDOG_PID=$$; exec \"$0\" run --config geofenced.toml";
+        command.args(["-c", line]).arg(daemon.get_program());
+        self.spawn(command, env)
+    }
+
+    fn spawn(&self, mut command: Command, env: &[(&str, &str)]) -> Daemon {
+        let log = OpenOptions::new().create(true).append(true).open(self.path("log")).unwrap();
+        command.current_dir(self.dir.path()).envs(env.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         Daemon { child: command.spawn().unwrap() }
     }
