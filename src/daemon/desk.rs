@@ -35,8 +35,8 @@ pub(super) enum Request {
     Status(oneshot::Sender<Box<Status>>),
     /// Events.
     Events(EventsQuery, Answer<Vec<Event>>),
-    /// Commit, try delivery once more, end.
-    Stop,
+    /// Commit, try delivery once more where that is asked for, end.
+    Stop { flush: bool },
 }
 
 /// Who may do what.

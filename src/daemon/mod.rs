@@ -128,12 +128,16 @@ async fn one_life(
     server.abort();
     readers.iter().for_each(tokio::task::JoinHandle::abort);
     let next = next?;
-    if matches!(next, Next::Stop) {
+    let stop = matches!(next, Next::Stop);
+    if stop {
         let _ = systemd::stopping();
     }
-    if requests.send(desk::Request::Stop).await.is_ok() {
-        match tokio::time::timeout(STOP_MAX, ended).await {
-            Ok(Ok(Ended::Clean)) => info!("stopped"),
+    if requests.send(desk::Request::Stop { flush: stop }).await.is_ok() {
+        // The next life needs the store: a reload waits until it is given back.
+        let limit = if stop { STOP_MAX } else { Duration::MAX };
+        match tokio::time::timeout(limit, ended).await {
+            Ok(Ok(Ended::Clean)) if stop => info!("stopped"),
+            Ok(Ok(Ended::Clean)) => {}
             Ok(Ok(Ended::Failed(error))) => return Err(*error),
             Ok(Err(_)) => return Err(DaemonError::Pipeline),
             Err(_) => warn!("stopped while the store was busy: what it had not committed is gone"),

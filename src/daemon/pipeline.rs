@@ -164,12 +164,13 @@ impl Pipeline {
     /// Runs until it is asked to stop or cannot go on.
     pub(super) fn run(mut self, handle: &Handle) -> Ended {
         match self.live(handle) {
-            Ok(()) => self.leave(handle),
+            Ok(flush) => self.leave(handle, flush),
             Err(error) => Ended::Failed(Box::new(error)),
         }
     }
 
-    fn live(&mut self, handle: &Handle) -> Result<(), DaemonError> {
+    /// Gives whether delivery is to be tried once more at the end.
+    fn live(&mut self, handle: &Handle) -> Result<bool, DaemonError> {
         // What the start itself decided.
         let step = self.engine.step(Input::System { wall: None });
         self.take(step);
@@ -187,7 +188,7 @@ impl Pipeline {
             self.feed_watchdog(now);
             match self.next(handle, now) {
                 Woken::Input(input) => self.input(input),
-                Woken::Request(Request::Stop) => return Ok(()),
+                Woken::Request(Request::Stop { flush }) => return Ok(flush),
                 Woken::Request(request) => self.answer(request),
                 Woken::Deadline => {}
             }
@@ -361,7 +362,7 @@ impl Pipeline {
                 let _ = answer.send(done);
             }
             Request::Uplink(state) => self.report.uplink = *state,
-            Request::UplinkDone | Request::Stop => {}
+            Request::UplinkDone | Request::Stop { .. } => {}
             Request::Status(answer) => {
                 let now = clock::boot_now();
                 let lost_chunks = self.lost_chunks.load(Ordering::Relaxed) as u64;
@@ -400,7 +401,7 @@ impl Pipeline {
     }
 
     /// Commits, gives delivery one last try, says goodbye to the store.
-    fn leave(mut self, handle: &Handle) -> Ended {
+    fn leave(mut self, handle: &Handle, flush: bool) -> Ended {
         let now = clock::boot_now();
         while let Ok(input) = self.inputs.try_recv() {
             self.input(input);
@@ -408,8 +409,8 @@ impl Pipeline {
         if let Err(error) = self.commit(now) {
             return Ended::Failed(Box::new(error));
         }
-        let deadline = clock::boot_now() + self.flush_on_stop;
-        if self.news.is_some() {
+        if flush && self.news.is_some() {
+            let deadline = clock::boot_now() + self.flush_on_stop;
             self.tell(UplinkInput::Stop { deadline });
             self.serve_last(handle, deadline);
         }

@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use geofenced::logic::gnss::line::{Checksum, Framer};
 use serde_json::{Value, json};
 
 /// The drive: three hours through Switzerland at 1 Hz.
@@ -83,6 +84,16 @@ fn timed(fields: &[&str]) -> Option<(i64, Option<(f64, f64)>)> {
 /// The bytes of some epochs.
 pub(crate) fn bytes(epochs: &[Epoch]) -> Vec<u8> {
     epochs.iter().flat_map(|epoch| epoch.bytes.iter().copied()).collect()
+}
+
+/// How many sentences a framer finds in it.
+pub(crate) fn sentences(mut bytes: &[u8]) -> u64 {
+    let mut framer = Framer::new(Checksum::Required);
+    let mut good = 0;
+    while let Some(framed) = framer.feed(&mut bytes) {
+        good += u64::from(framed.is_ok());
+    }
+    good
 }
 
 /// The stretch of `seconds` that gets furthest, heard every second.

@@ -20,6 +20,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::drive;
+
 /// Longer than anything here takes on a loaded machine.
 pub(crate) const PATIENCE: Span = Span::from_secs(30);
 
@@ -34,7 +36,7 @@ pub(crate) fn await_some<T>(what: &str, mut found: impl FnMut() -> Option<T>) ->
             return found;
         }
         assert!(clock::boot_now() < end, "waited in vain: {what}");
-        clock::pause(LOOK);
+        pause(LOOK);
     }
 }
 
@@ -43,12 +45,16 @@ pub(crate) fn await_true(what: &str, mut done: impl FnMut() -> bool) {
     await_some(what, || done().then_some(()));
 }
 
-/// Waits until `then`, where that is still to come.
+/// Waits until `then`, where that is still to come: a drive goes at its own pace.
 pub(crate) fn pause_until(then: BootTime) {
-    let wait = then - clock::boot_now();
-    if wait > Span::ZERO {
-        clock::pause(wait);
+    while clock::boot_now() < then {
+        std::thread::park_timeout(clock::until(then));
     }
+}
+
+/// Waits a while.
+pub(crate) fn pause(span: Span) {
+    pause_until(clock::boot_now() + span);
 }
 
 /// A folder: config, zones, state, log, socket.
@@ -120,7 +126,7 @@ impl Site {
             }
             let told = || format!("{:#}\n{}", status.clone().unwrap_or_default(), self.log());
             assert!(clock::boot_now() < end, "waited in vain: {what}\n{}", told());
-            clock::pause(LOOK);
+            pause(LOOK);
         }
     }
 
@@ -159,6 +165,17 @@ impl Site {
         command.current_dir(self.dir.path()).envs(env.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         Daemon { child: command.spawn().unwrap() }
+    }
+
+    /// Feeds all of it to a daemon just started, waits until it is read, and unplugs: the end of
+    /// a trusted feed releases what waits in order.
+    pub(crate) fn feed_to_end(&self, mut pty: Pty, bytes: &[u8]) {
+        assert!(pty.feed(bytes));
+        // What nobody has read yet is gone when a port is unplugged.
+        let sentences = drive::sentences(bytes);
+        self.await_status("all is read", |s| s["sources"][0]["sentences"] == sentences);
+        drop(pty);
+        self.await_status("the feed ends", |s| s["sources"][0]["up"] == false);
     }
 
     /// The daemon with its source open.
@@ -271,7 +288,7 @@ impl Pty {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     assert!(clock::boot_now() < end, "the daemon reads no more");
-                    clock::pause(Span::from_millis(1));
+                    pause(Span::from_millis(1));
                 }
                 Err(_) => return false,
             }

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use geofenced::daemon::{self, REPLAY_TRUSTED};
-use geofenced::edge::clock;
 use geofenced::edge::receiver::{Manner, Receiver};
 use geofenced::logic::config::{Config, ConfigFile, Env, load};
 use geofenced::logic::engine::{Engine, FixReport, Input, Step};
@@ -14,7 +13,7 @@ use geofenced::units::{BootTime, EventTime, Span};
 use serde_json::Value;
 
 use crate::drive::{self, Epoch};
-use crate::harness::{Daemon, Pty, Site, await_true, count, records};
+use crate::harness::{Daemon, Pty, Site, await_true, count, pause, records};
 
 /// Commits as often as a config can ask for, so that each life makes several.
 const FLASH: &str = "[flash]\ncommit_every = \"100ms\"\nheartbeat = \"100ms\"\n";
@@ -120,7 +119,7 @@ fn live_and_die(pty: &mut Pty, daemon: Daemon, epochs: &[Epoch]) {
     let slow = epochs.len().saturating_sub(SLOW);
     assert!(pty.feed(&drive::bytes(&epochs[..slow])));
     for epoch in &epochs[slow..] {
-        clock::pause(SLOW_STEP);
+        pause(SLOW_STEP);
         assert!(pty.feed(&epoch.bytes));
     }
     daemon.kill();
@@ -145,13 +144,10 @@ fn killed_drive(site: &Site, epochs: &[Epoch], mut server: impl FnMut(usize)) ->
         lives.push(Life { fed: next..end, watermark: watermark(site) });
         next = end + KILLS[ix].1;
     }
-    let mut pty = Pty::plug(&site.path("gnss"));
+    let pty = Pty::plug(&site.path("gnss"));
     let daemon = site.start_open();
     server(KILLS.len());
-    assert!(pty.feed(&drive::bytes(&epochs[next..])));
-    // To unplug it is the end of the feed: what waits in order is released.
-    drop(pty);
-    site.await_status("the feed ends", |s| s["sources"][0]["up"] == false);
+    site.feed_to_end(pty, &drive::bytes(&epochs[next..]));
     await_true("all is delivered", || {
         site.status().is_some_and(|status| {
             let decided = status["events"]["decided"].as_u64().unwrap() as usize;

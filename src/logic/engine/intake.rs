@@ -146,12 +146,12 @@ impl Engine {
     /// The end of a source, for now: what is half read is finished, trusted fixes are released.
     pub(super) fn end(&mut self, source: usize, at: BootTime) {
         let trusted = self.setup.sources[source].trusting == Trusting::Fixes;
-        let at = if trusted { BootTime::from_nanos(0) } else { at };
+        let stamp = if trusted { BootTime::from_nanos(0) } else { at };
         let own = &mut self.sources[source];
         match own.framer.finish() {
             Some(Ok(sentence)) => {
                 self.counters.sentences += 1;
-                if let Ok(Some(epoch)) = own.assembler.push(&sentence, at) {
+                if let Ok(Some(epoch)) = own.assembler.push(&sentence, stamp) {
                     self.epoch(source, at, &epoch);
                 }
             }
@@ -159,7 +159,7 @@ impl Engine {
             None => {}
         }
         if let Some(epoch) = self.sources[source].assembler.finish() {
-            self.epoch(source, epoch.stamp, &epoch);
+            self.epoch(source, at, &epoch);
         }
         for asset in 0..self.assets.len() {
             self.end_of_line(source, asset);
