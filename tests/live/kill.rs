@@ -29,7 +29,7 @@ const LAG: usize = 5;
 /// How far after a crossing of the unkilled run each kill comes, and for how many epochs nothing
 /// runs then; 400 s are more than S.
 const KILLS: [(usize, usize); 10] =
-    [(0, 0), (1, 0), (2, 2), (3, 30), (1, 400), (2, 0), (0, 5), (4, 0), (2, 400), (3, 1)];
+    [(0, 0), (1, 0), (2, 2), (3, 30), (12, 400), (2, 0), (0, 5), (4, 0), (12, 400), (3, 1)];
 
 /// From one start to one kill.
 struct Life {

@@ -222,6 +222,9 @@ impl Assembler {
             return self.finish();
         }
         let open = self.open.as_mut()?;
+        // An epoch that has its own between two of its sentences: this one is of what follows.
+        self.hdop_leads |= self.loose.hdop.is_some() && open.gsa_hdop.is_some();
+        self.motion_leads |= self.loose.motion.is_some() && open.vtg_motion != Motion::default();
         if !self.hdop_leads
             && let Some((_, hdop)) = self.loose.hdop.take()
         {

@@ -341,6 +341,27 @@ fn burst(second: i64) -> [String; 9] {
     ]
 }
 
+/// D14: a log cut out of a drive, read at once: the first epoch has its GSA inside, so the one
+/// behind it is the next epoch's, as it is where the receiver pauses.
+#[test]
+fn d14_a_gsa_behind_an_epoch_that_has_one_is_of_the_next() {
+    let gsa = |hdop: i64| format!("$GPGSA,A,3,13,07,10,08,,,,,,,,,2.3,{hdop}.0,1.6");
+    let rmc = |second: i64| {
+        format!("$GPRMC,14192{second}.000,A,4618.7862,N,00729.3857,E,0.00,,030410,,,A")
+    };
+    let gll = "$GPGLL,4618.7862,N,00729.3857,E,141921.000,A,A";
+    let bursts = [vec![gll.to_owned(), gsa(1), rmc(1)], vec![gsa(2), rmc(2)], vec![gsa(3), rmc(3)]];
+    for pause_ms in [0, 1000] {
+        let bursts: Vec<Vec<&str>> =
+            bursts.iter().map(|lines| lines.iter().map(String::as_str).collect()).collect();
+        let timed: Vec<(i64, &[&str])> =
+            (0..).map(|ix| ix * pause_ms).zip(bursts.iter().map(Vec::as_slice)).collect();
+        let run = play(&timed);
+        let accuracies: Vec<f64> = run.epochs.iter().map(|epoch| epoch.accuracy_m).collect();
+        assert_eq!(accuracies, [5.0, 10.0, 15.0], "pause {pause_ms} ms");
+    }
+}
+
 /// D14: one burst, one fix, whatever its order; GSA and VTG stay with their burst. With pauses
 /// from the first burst on; without (a log read at once) when the stream began with it.
 #[test]
