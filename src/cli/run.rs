@@ -40,12 +40,16 @@ pub(super) fn explain(error: &DaemonError) -> CliError {
     let exit = match error {
         DaemonError::File(FileError::NotAllowed(_))
         | DaemonError::Store(StoreError::NotAllowed(_))
-        | DaemonError::Control(ControlError::NotAllowed { .. }) => Exit::NoPermission,
+        | DaemonError::Control(
+            ControlError::NotAllowed { .. } | ControlError::DirectoryDenied(_),
+        ) => Exit::NoPermission,
         DaemonError::File(FileError::Missing(_)) | DaemonError::NoLayers(_) => Exit::NoInput,
         DaemonError::File(_) | DaemonError::Layer { .. } | DaemonError::TwoFiles { .. } => {
             Exit::Data
         }
-        DaemonError::Store(StoreError::InUse(_)) | DaemonError::Runtime(_) => Exit::TempFail,
+        DaemonError::Store(StoreError::InUse(_))
+        | DaemonError::Control(ControlError::AlreadyRunning(_))
+        | DaemonError::Runtime(_) => Exit::TempFail,
         DaemonError::Pipeline => Exit::Software,
         DaemonError::Identity { .. }
         | DaemonError::Uplink(_)

@@ -101,13 +101,15 @@ async fn one_life(
     let (requests, asked) = mpsc::channel(CHANNEL_REQUESTS);
     let (events, inputs) = mpsc::channel(CHANNEL_INPUTS);
     let lost_chunks = Arc::new(AtomicUsize::new(0));
+    // First, because a start that is refused for its socket must not have begun a store.
+    let socket = std::path::Path::new(&config.control.socket);
+    let listener =
+        control::bind(socket, Some(&config.control.group)).map_err(DaemonError::Control)?;
     // STO-4: open → check → migrate → layers → memberships, then READY, then sources.
     let (tell, news) = watch::channel(0);
     let lines = pipeline::Lines { desk: requests.clone(), requests: asked, inputs, tell };
-    let pipeline = Pipeline::start(&config, prepared, lines, &lost_chunks)?;
-    let listener =
-        control::bind(std::path::Path::new(&config.control.socket), Some(&config.control.group))
-            .map_err(DaemonError::Control)?;
+    let pipeline = Pipeline::start(&config, prepared, lines, &lost_chunks)
+        .inspect_err(|_| drop(std::fs::remove_file(socket)))?;
     let rights = desk::rights(&config);
     let server = tokio::spawn(desk::serve(listener, rights, requests.clone(), news));
     let line = pipeline.line();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::DaemonError;
-use crate::edge::files;
+use crate::edge::files::{self, FileError};
 use crate::edge::http::{Http, HttpOptions};
 use crate::logic::config::{self, Config, Decide, Identity, Input, UplinkFormat, UplinkKind};
 use crate::logic::engine::{HeartbeatRules, Setup, SourceSetup, Telemetry, Trusting};
@@ -147,7 +147,11 @@ pub fn replay_setup(config: &Config, gateway: &GatewayId, report_fixes: bool) ->
 pub fn read_layers(patterns: &[String], decide: &Decide) -> Result<Vec<Arc<Layer>>, DaemonError> {
     let mut layers: Vec<(PathBuf, Arc<Layer>)> = Vec::new();
     for pattern in patterns {
-        let paths = files::glob(Path::new(pattern))?;
+        let paths = match files::glob(Path::new(pattern)) {
+            // The folder is not there either: the pattern says more.
+            Err(FileError::Missing(_)) => Vec::new(),
+            found => found?,
+        };
         if paths.is_empty() {
             return Err(DaemonError::NoLayers(pattern.clone()));
         }

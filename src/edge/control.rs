@@ -66,6 +66,9 @@ pub enum ControlError {
     /// Something else lies there.
     #[error("`{}` is there and is not a socket: move it away", .0.display())]
     NotASocket(PathBuf),
+    /// Its directory belongs to somebody else.
+    #[error("the control socket `{}` cannot be made: its directory may not be written", .0.display())]
+    DirectoryDenied(PathBuf),
     /// It cannot be made.
     #[error("the control socket `{}` cannot be made: {text}", path.display())]
     Bind {
@@ -134,6 +137,7 @@ pub fn bind(path: &Path, group: Option<&str>) -> Result<UnixListener, ControlErr
     clear_the_way(path)?;
     let listener = UnixListener::bind(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => failed("its directory does not exist".into()),
+        io::ErrorKind::PermissionDenied => ControlError::DirectoryDenied(path.into()),
         _ => failed(e.to_string()),
     })?;
     let gid = group.and_then(|name| Group::from_name(name).ok().flatten()).map(|group| group.gid);
