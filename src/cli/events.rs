@@ -123,6 +123,8 @@ pub(super) fn human(event: &Event) -> String {
     let mut line = format!("{:>6}  {time:<30} {:<26}", event.seq, event.kind.name());
     if let (Some(layer), Some(zone)) = (&body.layer, &body.zone) {
         let _ = write!(line, " {layer}/{zone}");
+    } else if let (Some(layer), Some(version)) = (&body.layer, body.layer_version) {
+        let _ = write!(line, " {layer} v{version}");
     }
     if let Some(cause) = body.cause.as_deref().or(body.start.as_ref().map(|s| s.cause.as_str())) {
         let _ = write!(line, " ({cause})");

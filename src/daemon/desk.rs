@@ -96,13 +96,13 @@ async fn answer(
                     Ok(Err(why)) => return Response::error(500, &why),
                     Err(_) => return busy(),
                 };
-                let late = tokio::select! {
-                    biased;
-                    () = &mut until => true,
-                    changed = news.changed(), if events.is_empty() => changed.is_err(),
-                    else => true,
-                };
-                if late || !events.is_empty() {
+                let over = !events.is_empty()
+                    || tokio::select! {
+                        biased;
+                        () = &mut until => true,
+                        changed = news.changed() => changed.is_err(),
+                    };
+                if over {
                     let value = serde_json::to_value(&events).expect("events are plain data");
                     return Response::json(200, &value);
                 }

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
 use geofenced::edge::clock;
@@ -183,13 +183,26 @@ impl Site {
 
     /// Feeds all of it to a daemon just started, waits until it is read, and unplugs: the end of
     /// a trusted feed releases what waits in order.
-    pub(crate) fn feed_to_end(&self, mut pty: Pty, bytes: &[u8]) {
+    pub(crate) fn feed_to_end(&self, pty: Pty, bytes: &[u8]) {
+        self.feed_to_end_of(pty, bytes, 0);
+    }
+
+    /// The same where the daemon has read so many sentences before.
+    pub(crate) fn feed_to_end_of(&self, mut pty: Pty, bytes: &[u8], before: u64) {
         assert!(pty.feed(bytes));
         // What nobody has read yet is gone when a port is unplugged.
-        let sentences = drive::sentences(bytes);
+        let sentences = before + drive::sentences(bytes);
         self.await_status("all is read", |s| s["sources"][0]["sentences"] == sentences);
         drop(pty);
         self.await_status("the feed ends", |s| s["sources"][0]["up"] == false);
+    }
+
+    /// A command that goes on until it is ended, with its output.
+    pub(crate) fn follow(&self, args: &[&str]) -> Daemon {
+        let mut command = program();
+        command.current_dir(self.dir.path()).args(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        Daemon { child: command.spawn().unwrap() }
     }
 
     /// The daemon with its source open.
@@ -218,6 +231,11 @@ pub(crate) struct Daemon {
 impl Daemon {
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The output of a command that is followed.
+    pub(crate) fn stdout(&mut self) -> ChildStdout {
+        self.child.stdout.take().unwrap()
     }
 
     pub(crate) fn alive(&mut self) -> bool {
