@@ -163,8 +163,7 @@ pub(crate) fn north_m(metres: f64) -> (f64, f64) {
 /// A drive along a meridian, one epoch a second from `start_s` of a day in 2026: how far north of
 /// the gate it is at each.
 pub(crate) fn made_up(start_s: i64, metres: impl IntoIterator<Item = f64>) -> Vec<Epoch> {
-    let one = |(ix, metres): (usize, f64)| {
-        let second = start_s + ix as i64;
+    let one = |(second, metres): (i64, f64)| {
         let of_day = format!("{:02}{:02}{:02}.000", second / 3600, second / 60 % 60, second % 60);
         let (lat, lon) = north_m(metres);
         let angle = |value: f64| (value.floor(), value.fract() * 60.0);
@@ -178,7 +177,7 @@ pub(crate) fn made_up(start_s: i64, metres: impl IntoIterator<Item = f64>) -> Ve
             place: Some((lat, lon)),
         }
     };
-    metres.into_iter().enumerate().map(one).collect()
+    (start_s..).zip(metres).map(one).collect()
 }
 
 /// A line with its checksum.

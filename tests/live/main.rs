@@ -2,6 +2,7 @@
 //!
 //! Short runs by default; `GEOFENCED_LONG=1` makes the real-time drive ten minutes long.
 
+#![expect(clippy::print_stdout, reason = "a test tells what it measured or why it was skipped")]
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that is not as expected")]
 
 mod asking;
