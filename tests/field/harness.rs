@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use geofenced::logic::config::{Decide, PositionDetail, TimeRules};
 use geofenced::logic::engine::{
-    Birth, Engine, FixReport, HeartbeatRules, Input, Setup, SourceSetup, Step, Trusting,
+    Birth, Engine, FixReport, HeartbeatRules, Input, Setup, SourceSetup, Step, Telemetry, Trusting,
 };
 use geofenced::logic::event::{Event, Lane};
 use geofenced::logic::gnss::line::Checksum;
@@ -106,6 +106,7 @@ pub(crate) fn setup(decide: &Decide) -> Setup {
             commit_every: Span::from_secs(1),
             heartbeat: Span::from_secs(900),
         },
+        telemetry: Telemetry::default(),
     }
 }
 
