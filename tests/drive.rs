@@ -128,7 +128,14 @@ fn differ(recording: Recording<'_>, geojson: &str, decide: &Decide, what: &str) 
     let zones = naive::zones(geojson, rules(decide));
     let expected = naive::evaluate(&zones, &heard(&replayed.fixes));
     let found = differences(&replayed.events, expected);
-    if !found.is_empty() { println!("DIFF {what}: {} differ\n{}", found.len(), found.join("\n")); std::fs::write(format!("/tmp/drv/diff-{}.geojson", what.replace(' ', "_").replace(',', "")), geojson).ok(); }
+    if !found.is_empty() {
+        println!("DIFF {what}: {} differ\n{}", found.len(), found.join("\n"));
+        std::fs::write(
+            format!("/tmp/drv/diff-{}.geojson", what.replace(' ', "_").replace(',', "")),
+            geojson,
+        )
+        .ok();
+    }
     replayed.events.len()
 }
 

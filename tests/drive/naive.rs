@@ -185,7 +185,9 @@ impl Story<'_> {
         } else {
             (self.pair.pass_from, self.pair.pass_to) = (None, None);
         }
-        self.dwell(&now);
+        if was == Some(true) {
+            self.dwell(&now);
+        }
     }
 
     /// PAIR-1, PAIR-2, PAIR-6.

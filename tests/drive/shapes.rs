@@ -77,7 +77,8 @@ impl Area {
             Self::Corridor(line, half_m) => at(to_line_m(p, line) - half_m),
             Self::Polygons(parts) => {
                 let rings = parts.iter().flatten();
-                let to_boundary_m = rings.map(|(r, _)| to_line_m(p, r)).fold(f64::INFINITY, f64::min);
+                let to_boundary_m =
+                    rings.map(|(r, _)| to_line_m(p, r)).fold(f64::INFINITY, f64::min);
                 let inside = parts.iter().any(|part| in_part(p, part));
                 let mut holes = parts.iter().flat_map(|part| &part[1..]);
                 let hole = holes.find(|(hole, _)| !inside && in_ring(p, hole));
@@ -95,7 +96,7 @@ impl Area {
         }
         let on = |share: f64| (a.0 + (b.0 - a.0) * share, a.1 + (b.1 - a.1) * share);
         let inside = |share: f64| self.place(on(share)).inside;
-        let steps = (way_m * 4.0).clamp(2_000.0, 40_000.0) as usize;
+        let steps = (way_m * 2.0).clamp(400.0, 10_000.0) as usize;
         let shares: Vec<f64> = (0..=steps).map(|i| i as f64 / steps as f64).collect();
         let first = shares.iter().position(|s| inside(*s))?;
         let last = shares.iter().rposition(|s| inside(*s))?;

@@ -35,9 +35,17 @@ pub(crate) fn rule_sets() -> Vec<(&'static str, Decide)> {
     vec![("defaults", defaults), ("touchy", touchy), ("slow", slow), ("single", single)]
 }
 
+/// How many cars of a collection, and points of a track, the short version takes.
+const CARS: usize = 12;
+const POINTS: usize = 1_500;
+
+fn long() -> bool {
+    std::env::var_os("GEOFENCED_LONG").is_some()
+}
+
 /// How many layers each drive is run against.
 pub(crate) fn seeds() -> u64 {
-    if std::env::var_os("GEOFENCED_LONG").is_some() { 20 } else { 1 }
+    if long() { 20 } else { 1 }
 }
 
 /// Every track of the corpus that is text, as CSV.
@@ -68,7 +76,8 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
 /// Track points that have a time, by a plain scan.
 fn gpx(text: &str) -> String {
     let mut csv = HEADER.to_owned();
-    for point in text.split("<trkpt").skip(1) {
+    let most = if long() { usize::MAX } else { POINTS };
+    for point in text.split("<trkpt").skip(1).take(most) {
         let point = point.split("</trkpt>").next().unwrap_or_default();
         let (lat, lon) = (between(point, "lat=\"", "\""), between(point, "lon=\"", "\""));
         let time = between(point, "<time>", "</time>");
@@ -81,6 +90,7 @@ fn gpx(text: &str) -> String {
 
 /// One drive for each id of `id,time,geometry`.
 fn floating_cars(name: &str, text: &str) -> Vec<(String, String)> {
+    let most = if long() { usize::MAX } else { CARS };
     let mut cars: Vec<(String, String)> = Vec::new();
     for line in text.lines().skip(1) {
         let mut cells = line.splitn(3, ',');
@@ -90,6 +100,10 @@ fn floating_cars(name: &str, text: &str) -> Vec<(String, String)> {
         let car = format!("{name} car {id}");
         if cars.last().is_none_or(|(known, _)| *known != car) {
             cars.push((car, HEADER.to_owned()));
+        }
+        if cars.len() > most {
+            cars.pop();
+            break;
         }
         let time = time.replace(' ', "T");
         let (_, csv) = cars.last_mut().expect("one was pushed");
