@@ -16,6 +16,12 @@ use geofenced::logic::gnss::record::{Columns, Record, csv_reader};
 use geofenced::logic::zones::{Layer, parse_layer};
 use geofenced::units::{BootTime, GatewayId};
 
+/// A line for whoever runs the test with `--nocapture`.
+#[expect(clippy::print_stdout, reason = "a test's own words")]
+pub(crate) fn tell(line: &str) {
+    println!("{line}");
+}
+
 /// A directory of the corpus, or `None` after saying that there is none.
 pub(crate) fn corpus(part: &str) -> Option<PathBuf> {
     let root = std::env::var_os("GEOFENCED_CORPUS").map_or_else(
@@ -28,7 +34,7 @@ pub(crate) fn corpus(part: &str) -> Option<PathBuf> {
     }
     let required = std::env::var_os("GEOFENCED_REQUIRE_CORPUS").is_some();
     assert!(!required, "no corpus at {}", directory.display());
-    println!("skipped: no corpus at {}", directory.display());
+    tell(&format!("skipped: no corpus at {}", directory.display()));
     None
 }
 
@@ -38,6 +44,11 @@ pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = entries.map(|e| e.expect("an entry").path()).collect();
     paths.sort();
     paths
+}
+
+/// The recorded logs: gpsd's `.chk` files hold its answers, not a receiver's bytes.
+pub(crate) fn logs(directory: &Path) -> Vec<PathBuf> {
+    files(directory).into_iter().filter(|path| !name(path).contains(".chk")).collect()
 }
 
 /// A file's name for people.

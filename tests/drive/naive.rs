@@ -53,7 +53,7 @@ pub(crate) struct Event {
     pub(crate) not_after: Option<i64>,
     pub(crate) confirmed_at: i64,
     pub(crate) certainty: Option<String>,
-    /// How far `at` may be off when distances are off by 5 mm.
+    /// How far `at` may be off when distances are off by 5 mm and a ten-thousandth.
     pub(crate) slack: i64,
 }
 
@@ -138,10 +138,14 @@ struct Pair {
     votes: Vec<usize>,
     votes_for: bool,
     deadline: i64,
+    /// When the last vote ran out.
+    idle_since: Option<i64>,
     /// `not_before` where no two fixes have been clear since.
     fallback: i64,
     dwell: Option<i64>,
     pass_from: Option<usize>,
+    /// Whether the way since then came through the zone.
+    pass_path: bool,
     pass_to: Option<usize>,
 }
 
@@ -178,6 +182,7 @@ impl Story<'_> {
         let was = self.pair.committed;
         if !self.pair.votes.is_empty() && now.time > self.pair.deadline {
             self.pair.votes.clear();
+            self.pair.idle_since = Some(self.pair.deadline);
         }
         self.vote(&now, interval_s);
         if was == Some(false) && self.pair.committed == Some(false) {
@@ -194,7 +199,8 @@ impl Story<'_> {
     fn vote(&mut self, now: &Look, interval_s: f64) {
         let (rules, pair) = (&self.zone.rules, &mut self.pair);
         let Some(side) = now.says else {
-            let waited = now.time - self.looks[0].time >= 60 * SECOND;
+            let idle_since = pair.idle_since.unwrap_or(self.looks[0].time);
+            let waited = now.time - idle_since >= 60 * SECOND;
             if pair.committed.is_none() && pair.votes.is_empty() && waited {
                 pair.fallback = self.looks[0].time;
                 pair.committed = Some(false);
@@ -288,7 +294,7 @@ impl Story<'_> {
             let (a, b) = (&looks[i - 1], &looks[i]);
             let (gap, ways) = ((b.time - a.time) as f64, a.d_m.abs() + b.d_m.abs());
             event.at = Some(a.time + (gap * a.d_m.abs() / ways).round() as i64);
-            event.slack = (gap * 0.005 / ways) as i64;
+            event.slack = (gap * (0.005 / ways + 1e-4)) as i64;
         }
     }
 
@@ -331,7 +337,11 @@ impl Story<'_> {
             None if self.looks[before].says == Some(false) => before,
             None => return,
         };
-        self.pair.pass_from = Some(from);
+        let stretch = |a: usize, b: usize| {
+            self.zone.area.crossed(self.looks[a].at, self.looks[b].at).is_some()
+        };
+        let path = self.pair.pass_from.is_some() && self.pair.pass_path || stretch(before, last);
+        (self.pair.pass_from, self.pair.pass_path) = (Some(from), path);
         if self.looks[last].says != Some(false) {
             self.pair.pass_to = None;
             return;
@@ -349,7 +359,6 @@ impl Story<'_> {
             self.pair.pass_from = None;
             return;
         }
-        let path = (from..last).any(|i| crossed(i, i + 1).is_some());
         if heard && path && crossed(from, last).is_some() {
             self.pair.pass_to = Some(last);
         } else {

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(crate) type Point = (f64, f64);
 
 /// Beyond this many metres a plane is good enough: no rule reaches that far.
-const NEAR_M: f64 = 3_000.0;
+const NEAR_M: f64 = 500.0;
 
 /// What is drawn.
 #[derive(Clone, Debug)]
@@ -88,6 +88,14 @@ impl Area {
         }
     }
 
+    /// Whether `p` lies in it.
+    fn holds(&self, p: Point) -> bool {
+        match self {
+            Self::Polygons(parts) => parts.iter().any(|part| in_part(p, part)),
+            _ => self.place(p).inside,
+        }
+    }
+
     /// Shares of the straight way from `a` to `b` at which it first comes in and last leaves.
     pub(crate) fn crossed(&self, a: Point, b: Point) -> Option<(f64, f64)> {
         let way_m = distance_m(a, b);
@@ -95,8 +103,17 @@ impl Area {
             return None;
         }
         let on = |share: f64| (a.0 + (b.0 - a.0) * share, a.1 + (b.1 - a.1) * share);
-        let inside = |share: f64| self.place(on(share)).inside;
-        let steps = (way_m * 2.0).clamp(400.0, 10_000.0) as usize;
+        let inside = |share: f64| self.holds(on(share));
+        if let Self::Polygons(parts) = self {
+            let edges = parts.iter().flatten().flat_map(|(ring, _)| ring.windows(2));
+            let mut cuts: Vec<f64> = edges.filter_map(|edge| cut(a, b, edge)).collect();
+            cuts.extend([0.0, 1.0]);
+            cuts.sort_by(f64::total_cmp);
+            let mut within = cuts.windows(2).filter(|w| inside(f64::midpoint(w[0], w[1])));
+            let first = within.next()?;
+            return Some((first[0], within.next_back().map_or(first[1], |last| last[1])));
+        }
+        let steps = (way_m * 2.0).clamp(20.0, 4_000.0) as usize;
         let shares: Vec<f64> = (0..=steps).map(|i| i as f64 / steps as f64).collect();
         let first = shares.iter().position(|s| inside(*s))?;
         let last = shares.iter().rposition(|s| inside(*s))?;
@@ -137,6 +154,17 @@ fn in_ring(p: Point, ring: &[Point]) -> bool {
         }
     }
     inside
+}
+
+/// The share of the way from `a` to `b` at which it meets an edge.
+fn cut(a: Point, b: Point, edge: &[Point]) -> Option<f64> {
+    let (c, d) = (edge[0], edge[1]);
+    let cross = |u: Point, v: Point| u.0 * v.1 - u.1 * v.0;
+    let (way, along, to) = ((b.0 - a.0, b.1 - a.1), (d.0 - c.0, d.1 - c.1), (c.0 - a.0, c.1 - a.1));
+    let both = cross(way, along);
+    let (share, on_edge) = (cross(to, along) / both, cross(to, way) / both);
+    let unit = 0.0..=1.0;
+    (both != 0.0 && unit.contains(&share) && unit.contains(&on_edge)).then_some(share)
 }
 
 /// Metres per degree of longitude and latitude around a latitude, WGS84.

@@ -2,6 +2,7 @@
 //!
 //! Always holds: the same seed places the same zones. Does not know: what should happen there.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use geofenced::logic::config::Decide;
@@ -32,12 +33,23 @@ pub(crate) fn rule_sets() -> Vec<(&'static str, Decide)> {
         ..Decide::default()
     };
     let single = Decide { confirm: 1, confirm_for: Span::ZERO, ..Decide::default() };
-    vec![("defaults", defaults), ("touchy", touchy), ("slow", slow), ("single", single)]
+    let mut sets = vec![("defaults", defaults), ("touchy", touchy)];
+    if long() {
+        sets.extend([("slow", slow), ("single", single)]);
+    }
+    sets
 }
 
 /// How many cars of a collection, and points of a track, the short version takes.
 const CARS: usize = 12;
-const POINTS: usize = 1_500;
+const POINTS: usize = 500;
+/// How much of a log it takes.
+const LOG_BYTES: usize = 150_000;
+
+/// As much of a log as is taken.
+pub(crate) fn cut(log: &[u8]) -> &[u8] {
+    if long() { log } else { &log[..log.len().min(LOG_BYTES)] }
+}
 
 fn long() -> bool {
     std::env::var_os("GEOFENCED_LONG").is_some()
@@ -82,7 +94,7 @@ fn gpx(text: &str) -> String {
         let (lat, lon) = (between(point, "lat=\"", "\""), between(point, "lon=\"", "\""));
         let time = between(point, "<time>", "</time>");
         if let (Some(lat), Some(lon), Some(time)) = (lat, lon, time) {
-            csv.push_str(&format!("track,{},{lat},{lon}\n", time.trim()));
+            let _ = writeln!(csv, "track,{},{lat},{lon}", time.trim());
         }
     }
     csv
@@ -107,7 +119,7 @@ fn floating_cars(name: &str, text: &str) -> Vec<(String, String)> {
         }
         let time = time.replace(' ', "T");
         let (_, csv) = cars.last_mut().expect("one was pushed");
-        csv.push_str(&format!("car,{time},{lat},{lon}\n"));
+        let _ = writeln!(csv, "car,{time},{lat},{lon}");
     }
     cars
 }
