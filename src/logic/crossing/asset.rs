@@ -1,12 +1,13 @@
 //! All pairs of one asset: which zones a fix touches, what it does to each, what came of it.
 //!
 //! Always holds: a zone without a pair here is either evaluated and clearly outside at the last
-//! fix (PAIR-5), or still part of the common first evaluation `far` (PAIR-6); `live` is ordered
+//! fix (PAIR-5), or still part of the common first evaluation (PAIR-6); `live` is ordered
 //! by zone. Does not know: event numbers, stores, other assets.
 
 use serde::{Deserialize, Serialize};
 
 use super::bracket::{Context, RESTARTS_MAX, Restart};
+use super::first::{self, FirstEvaluation};
 use super::ground::{ActiveZone, Ground};
 use super::machine::{self, Commit, VoteRules};
 use super::observe::Side;
@@ -109,8 +110,8 @@ pub struct Remembered {
     pub last_seen: Option<EventTime>,
     /// The longest silence since the last measured fix.
     pub unheard: Option<Silence>,
-    /// First evaluation of all zones that have no pair of their own.
-    pub far: Option<Pair>,
+    /// The first evaluation of all zones that have no pair of their own, while it runs.
+    pub first: Option<FirstEvaluation>,
     /// Per layer the generation whose zones have been evaluated (PAIR-6).
     pub evaluated: Vec<(LayerId, u64)>,
     /// The same as it was after the asset's very first evaluation; none before it.
@@ -129,7 +130,7 @@ impl Remembered {
         if let Some(born) = &mut self.born {
             born.retain(|(id, _)| in_force(id));
         }
-        self.far = None;
+        self.first = None;
     }
 }
 
@@ -243,8 +244,8 @@ impl AssetCrossing {
             let located = zone.zone().shape.locate(fix.position);
             turn.step(live, zone, &located, &mut self.initialised_outside, out);
         }
-        self.step_far(ground, &turn);
-        if self.remembered.far.is_none() {
+        self.step_first(ground, &turn);
+        if self.remembered.first.is_none() {
             // Until then only a pair says that its zone has been evaluated.
             self.forget_what_is_away();
             self.remembered.born.get_or_insert_with(|| self.remembered.evaluated.clone());
@@ -281,16 +282,18 @@ impl AssetCrossing {
 
     /// Whether a zone without a pair is still to be evaluated.
     fn is_new(&self, ground: &Ground, zone: &ActiveZone) -> bool {
+        let first = self.remembered.first.as_ref();
         zone.since > self.evaluated(&ground.layers()[zone.layer].id)
+            && first.and_then(|first| first.pair(zone)).is_none_or(|pair| pair.committed.is_none())
     }
 
     /// Begins the common first evaluation where a layer in force has not been answered.
     fn begin_first_evaluation(&mut self, ground: &Ground, now: EventTime) {
-        if self.remembered.far.is_none() {
-            let behind = |l: &super::ground::ActiveLayer| self.evaluated(&l.id) < l.generation;
-            if ground.layers().iter().any(behind) {
-                self.remembered.far = Some(Pair::unevaluated(now));
-            }
+        let behind = |l: &super::ground::ActiveLayer| self.evaluated(&l.id) < l.generation;
+        let running = self.remembered.first.as_ref().is_some_and(|first| first.is_of(ground));
+        if !running {
+            let due = ground.layers().iter().any(behind);
+            self.remembered.first = due.then(|| FirstEvaluation::new(ground, now));
         }
     }
 
@@ -350,7 +353,7 @@ impl AssetCrossing {
             }
         });
         if self.is_new(ground, zone) {
-            let mut pair = self.remembered.far?;
+            let mut pair = self.remembered.first.as_ref()?.pair(zone)?;
             pair.last = last;
             return Some(pair);
         }
@@ -359,8 +362,8 @@ impl AssetCrossing {
     }
 
     /// One more clear outside vote for every zone that has no pair of its own.
-    fn step_far(&mut self, ground: &Ground, turn: &Turn<'_>) {
-        let Some(far) = self.remembered.far else { return };
+    fn step_first(&mut self, ground: &Ground, turn: &Turn<'_>) {
+        let Some(mut first) = self.remembered.first.take() else { return };
         let seen = Seen {
             time: turn.fix.time,
             position: turn.fix.position,
@@ -370,27 +373,20 @@ impl AssetCrossing {
             clear_m: turn.clear_m(),
             silence: turn.silence,
         };
-        let decide = turn.decide;
-        let rules = VoteRules::new(
-            decide.confirm,
-            decide.confirm_for,
-            decide.vote_timeout,
-            turn.limits.interval,
-        );
-        let (mut pair, commit) = machine::step(&rules, &turn.context, far, &seen);
-        pair.last = None;
-        if commit.is_none() {
-            self.remembered.far = Some(pair);
-            return;
-        }
+        let answered = first.step(|asked| turn.rules(asked), &turn.context, &seen);
         let fresh = ground.zones().iter().enumerate().filter(|(ix, zone)| {
             let own = self.live.binary_search_by_key(&(*ix as u32), |live| live.zone);
-            own.is_err() && self.is_new(ground, zone)
+            let asked = (zone.confirm, zone.confirm_for);
+            own.is_err() && answered.contains(&asked) && self.is_new(ground, zone)
         });
-        self.initialised_outside += fresh.count() as u32;
-        self.remembered.far = None;
-        self.remembered.evaluated =
-            ground.layers().iter().map(|layer| (layer.id.clone(), layer.generation)).collect();
+        if !answered.is_empty() {
+            self.initialised_outside += fresh.count() as u32;
+        }
+        if !first.is_done() {
+            self.remembered.first = Some(first);
+            return;
+        }
+        self.remembered.evaluated = first::generations(ground);
     }
 
     /// Whether a zone came with a later layer than the asset's first evaluation saw.
@@ -404,7 +400,7 @@ impl AssetCrossing {
 
     /// Whether nothing is in doubt: no first evaluation and no vote is pending at `now`.
     pub fn is_settled(&self, now: EventTime) -> bool {
-        self.remembered.far.is_none()
+        self.remembered.first.is_none()
             && self
                 .live
                 .iter()
@@ -447,6 +443,11 @@ impl<'a> Turn<'a> {
         2.0 * self.fix.accuracy_m
     }
 
+    fn rules(&self, (confirm, confirm_for): first::Asked) -> VoteRules {
+        let fixed = self.decide.vote_timeout;
+        VoteRules::new(confirm, confirm_for, fixed, self.limits.interval)
+    }
+
     fn seen(&self, zone: &ActiveZone, located: &Located) -> Seen {
         Seen {
             time: self.fix.time,
@@ -469,12 +470,7 @@ impl<'a> Turn<'a> {
         out: &mut Vec<Happening>,
     ) {
         let seen = self.seen(zone, located);
-        let rules = VoteRules::new(
-            zone.confirm,
-            zone.confirm_for,
-            self.decide.vote_timeout,
-            self.limits.interval,
-        );
+        let rules = self.rules((zone.confirm, zone.confirm_for));
         let before = live.pair;
         let (pair, commit) = machine::step(&rules, &self.context, before, &seen);
         live.pair = pair;

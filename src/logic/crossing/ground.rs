@@ -3,6 +3,7 @@
 //! Always holds: zones are ordered by (layer, zone) and known by their place in that order.
 //! Does not know: assets.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::observe::Margins;
@@ -74,6 +75,7 @@ pub struct Ground {
     exit_max_m: f64,
     accuracy_cap_m: f64,
     detects_passes: bool,
+    asked: Vec<(u8, Span)>,
 }
 
 impl Ground {
@@ -97,9 +99,11 @@ impl Ground {
         zones.sort_by(|a: &ActiveZone, b| a.key.cmp(&b.key));
         let exit_max_m =
             zones.iter().map(|z| z.margins.exit_m).fold(decide.exit_margin_m, f64::max);
+        let asked: BTreeSet<_> = zones.iter().map(|z| (z.confirm, z.confirm_for)).collect();
         let index = Index::build(zones.iter().map(|z| z.zone().shape.bounds()));
         Self {
             detects_passes: zones.iter().any(|z| z.zone().rules.detect_pass),
+            asked: asked.into_iter().collect(),
             accuracy_cap_m: decide.accuracy_cap_m,
             zones,
             layers,
@@ -148,6 +152,10 @@ impl Ground {
     /// Where a position lies with regard to one zone.
     pub fn locate(&self, ix: u32, position: Position) -> Located {
         self.zone(ix).zone().shape.locate(position)
+    }
+    /// Every combination of `confirm` and `confirm_for` that a zone in force asks for.
+    pub fn asked(&self) -> &[(u8, Span)] {
+        &self.asked
     }
     /// Whether any zone in force asks for passes.
     pub fn detects_passes(&self) -> bool {

@@ -216,7 +216,11 @@ fn settle(context: &Context, pair: &mut Pair, side: Side, seen: &Seen) -> Commit
     };
     pair.committed = Some(side);
     pair.not_after = None;
-    pair.change = None;
+    // A first evaluation that ended on Unsure fixes may lie past the boundary already: that
+    // passing is the next crossing's.
+    if seen.inside == side.is_inside() {
+        pair.change = None;
+    }
     match (pair.run, votes) {
         (Some(run), _) if run.side == side && run.len >= 2 => clear_of_boundary(pair, seen.time),
         // Not observed: its own near end says little, its first vote does.

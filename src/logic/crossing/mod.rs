@@ -9,6 +9,7 @@
 
 pub mod asset;
 pub mod bracket;
+pub mod first;
 pub mod ground;
 pub mod machine;
 pub mod observe;

@@ -53,7 +53,8 @@ pub(super) fn pair_rows(
             None => group.pairs_gone.push(key(&ground.zone(zone).key)),
         }
     }
-    let evaluating = crossing.remembered.far.is_some();
+    // Until the asset's row says so, only its own row says that a zone has been evaluated.
+    let evaluating = crossing.remembered.first.is_some();
     for live in crossing.live_mut().iter_mut().filter(|live| live.dirty) {
         live.dirty = false;
         let zone = ground.zone(live.zone);

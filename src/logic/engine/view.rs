@@ -60,7 +60,7 @@ impl Engine {
             live_pairs: asset.crossing.live().len() as u32,
             inside: self.inside(asset),
             votes: self.votes(asset),
-            evaluating: remembered.far.is_some(),
+            evaluating: remembered.first.is_some(),
         }
     }
 

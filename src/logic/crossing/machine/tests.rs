@@ -236,3 +236,24 @@ proptest! {
         }
     }
 }
+
+/// Outside after a minute of Unsure fixes, the last of them past the boundary: the entry that
+/// follows has its `at` there.
+#[test]
+fn pair_6_a_boundary_passed_before_an_idle_end_is_the_entrys() {
+    let mut line = Line::new(Pair::unevaluated(at(0.0)));
+    let mut fix = |t: f64, d: f64, says: Option<Side>| {
+        let seen = Seen { observation: says, ..seen(t, d, line.last) };
+        line.last = Some(seen.time);
+        let (pair, commit) = step(&line.rules, &line.context, line.pair, &seen);
+        line.pair = pair;
+        commit
+    };
+    assert!(fix(0.0, 2.0, None).is_none());
+    assert!(fix(50.0, -2.0, None).is_none());
+    assert!(fix(60.0, -2.0, None).is_some_and(|commit| !commit.side.is_inside()));
+    let inside = Some(Side::Inside);
+    assert!(fix(61.0, -4.0, inside).is_none() && fix(62.0, -4.0, inside).is_none());
+    let entry = fix(63.0, -4.0, inside).expect("three votes spanning two seconds");
+    assert_eq!(entry.change.map(|change| seconds(change.at)), Some(25.0));
+}
