@@ -64,7 +64,8 @@ fn rules_of_a_zone_hold_for_it() {
         (r#""confirm_for":"7s""#, "entry S by=10 fixes=8"),
         (r#""enter_margin_m":50"#, "entry S by=5 fixes=3"),
     ];
-    let timeline = || [Stay(-6.0, 6, 1.0, OUT_E), Stay(3.0, 9, 1.0, IN)];
+    // Outside long enough for a first evaluation by the zone's own rules (PAIR-6).
+    let timeline = || [Stay(-9.0, 9, 1.0, OUT_E), Stay(3.0, 9, 1.0, IN)];
     for (rules, want) in rules {
         check(rules, &layer(1, &[square(rules)]), &timeline(), &[want]);
     }
@@ -77,6 +78,24 @@ fn rules_of_a_zone_hold_for_it() {
     let shallow = (48.0005, 11.0019);
     let timeline = [Stay(-6.0, 6, 1.0, OUT_E), Stay(3.0, 9, 1.0, shallow)];
     check("enter margin", &layer(1, &[square(r#""enter_margin_m":20"#)]), &timeline, &[]);
+}
+
+/// PAIR-6: the first evaluation asks for what the zone asks for, however far it is: what was
+/// outside for 5 s of 7 has not been outside yet.
+#[test]
+fn pair_6_first_evaluation_is_by_the_zones_own_rules() {
+    let rules = [
+        (r#""confirm_for":"7s""#, "initialised S by=10 fixes=8"),
+        (r#""confirm":6"#, "entry S by=8 fixes=6"),
+        (r#""confirm":7"#, "initialised S by=9 fixes=7"),
+    ];
+    let timeline = || [Stay(-6.0, 6, 1.0, OUT_E), Stay(3.0, 9, 1.0, IN)];
+    for (rules, want) in rules {
+        check(rules, &layer(1, &[square(rules)]), &timeline(), &[want]);
+    }
+    let quick = layer(1, &[square(r#""confirm":1,"confirm_for":"0s""#)]);
+    let timeline = [Fix(-1.0, OUT_E), Stay(3.0, 3, 1.0, IN)];
+    check("quick", &quick, &timeline, &["entry S by=3 fixes=1"]);
 }
 
 /// PAIR-2, PAIR-4: a vote completed long after its timeout never commits (the guide's fault).
