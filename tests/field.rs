@@ -8,7 +8,6 @@ mod boundary;
 #[expect(dead_code, reason = "the invariants need more of it")]
 #[path = "field/chance.rs"]
 mod chance;
-#[expect(dead_code, reason = "the invariants need more of it")]
 #[path = "field/harness.rs"]
 mod harness;
 #[path = "field/ledger.rs"]

@@ -102,6 +102,7 @@ pub(crate) fn setup(decide: &Decide) -> Setup {
         sources: vec![source("gnss", Trusting::Serial), source("net", Trusting::Network)],
         announce: true,
         report_fixes: true,
+        telemetry: Telemetry::default(),
         heartbeat: HeartbeatRules {
             commit_every: Span::from_secs(1),
             heartbeat: Span::from_secs(900),

@@ -110,8 +110,17 @@ fn one(gateway: &mut Gateway, what: &Do) -> f64 {
         Wait(t) => gateway.pass(*t),
     }
     match what {
-        Fix(t, ..) | Acc(t, ..) | Stay(t, ..) | Move(t, ..) | Other(_, t, _) => *t,
-        Crash(t) | Stop(t) | Layers(t, _) | Nmea(t, _) | Wait(t) | PowerCut(_, t) => *t,
+        Fix(t, ..)
+        | Acc(t, ..)
+        | Stay(t, ..)
+        | Move(t, ..)
+        | Other(_, t, _)
+        | Crash(t)
+        | Stop(t)
+        | Layers(t, _)
+        | Nmea(t, _)
+        | Wait(t)
+        | PowerCut(_, t) => *t,
     }
 }
 

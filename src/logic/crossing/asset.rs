@@ -506,3 +506,6 @@ fn dwell(live: &mut Live, zone: &ActiveZone, seen: &Seen, out: &mut Vec<Happenin
         out.push(Happening { zone: live.zone, what: What::Dwelt { at, visit: visit.clone() } });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -197,6 +197,19 @@ fn brk_1_certainty() {
     assert_eq!(bracket::certainty(&wide, at(0.0), Silence::none_at(at(0.0))), Certainty::Observed);
 }
 
+/// TIME-4: a clock that steps back takes the bracket and the vote's deadline along.
+#[test]
+fn time_4_a_step_back_leaves_nothing_in_the_future() {
+    let mut line = Line::outside();
+    line.play(&[(7200.0, 50.0), (7201.0, 50.0), (7202.0, -5.0), (7203.0, -5.0)]);
+    assert_eq!(line.play(&[(10.0, -5.0), (11.0, -20.0)]), [], "the votes' span begins anew");
+    let commit = line.fix(12.0, -20.0).unwrap();
+    assert_eq!((seconds(commit.not_before), commit.not_after.map(seconds)), (10.0, Some(11.0)));
+    let mut line = Line::outside();
+    line.play(&[(7200.0, 50.0), (7201.0, 50.0), (7202.0, -5.0), (7203.0, -5.0)]);
+    assert_eq!(line.play(&[(10.0, 2.0), (60.0, -5.0)]), [], "the old deadline is not hours away");
+}
+
 proptest! {
     /// INV-1 and BRK-3's shape, for any walk: commits alternate, the near end is never after the
     /// moment or the commit, and the far end never before the near one.
