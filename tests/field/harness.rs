@@ -107,7 +107,6 @@ pub(crate) fn setup(decide: &Decide) -> Setup {
             commit_every: Span::from_secs(1),
             heartbeat: Span::from_secs(900),
         },
-        telemetry: Telemetry::default(),
     }
 }
 
