@@ -68,7 +68,9 @@ fn event(
         return Err(StoreError::Sequence { lane: name(state.lane), expected, found });
     }
     let body = event.to_json();
-    let time = event.time().or(newest).map(EventTime::nanos);
+    // What age counts from: the latest watermark when it was committed, not the event's own time,
+    // which a receiver that woke in 1980 would make old at birth.
+    let time = newest.or(event.time()).map(EventTime::nanos);
     let sql = format!(
         "INSERT INTO {} (kind, time_ns, recorded_ns, body) VALUES (?1, ?2, ?3, ?4)",
         name(state.lane)

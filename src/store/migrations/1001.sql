@@ -20,7 +20,8 @@ CREATE TABLE run (
 ) STRICT;
 
 -- The two streams. seq is AUTOINCREMENT: SQLite too remembers the last one given (INV-3).
--- time_ns is event time, recorded_ns the system clock; neither orders anything.
+-- time_ns is the latest watermark of any asset at the commit, from which age counts, recorded_ns
+-- the system clock; neither orders anything.
 CREATE TABLE event (
     seq         INTEGER PRIMARY KEY AUTOINCREMENT,
     kind        TEXT    NOT NULL,

@@ -178,6 +178,21 @@ fn c12_spool_age_is_event_time() {
     assert_eq!((loss[0].first, loss[0].last, loss[0].reason.as_str()), (1, 2, "age"));
 }
 
+/// An event is as old as it has waited, not as its own time says: a receiver that woke in 1980
+/// must not make it old at birth, nor the `events_lost` and snapshots that would follow.
+#[test]
+fn del_1_what_was_just_committed_is_not_old() {
+    let (_dir, path) = dir();
+    let age = OpenOptions { max_age: Span::from_secs(100), ..options() };
+    let (mut world, _) = World::with(&path, &age);
+    world.drive(1_000..1_001);
+    let body = Body { confirmed_at: Some(EventTime::from_nanos(0)), ..Body::default() };
+    let event = world.event(Kind::MembershipSnapshot, body);
+    world.commit(&Group { events: vec![event], ..Group::default() });
+    assert_eq!(world.waiting(Lane::Events), [1, 2]);
+    assert_eq!(world.store.pending_loss().unwrap(), []);
+}
+
 /// H3: an event whose bytes are not what we wrote is passed over and counted.
 #[test]
 fn h3_an_unreadable_event_is_passed_over_and_counted() {

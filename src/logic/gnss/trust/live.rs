@@ -4,7 +4,7 @@
 //! Does not know: recordings.
 
 use super::date::{Dates, nearest};
-use super::floor::{Standing, undo_rollover};
+use super::floor::{Standing, is_cold_start, undo_rollover};
 use super::held::Held;
 use super::offset::{Disagreement, Offset, Run, Running, Skew, tolerance};
 use super::{Around, AssetClock, Mode, Settled, Stamp};
@@ -116,7 +116,8 @@ impl<T: Copy> Live<T> {
         Some(Reading { time, quality: TimeQuality::Corrected, standing, era_added: false })
     }
 
-    /// Lowers the floor after five valid fixes in a row below it that agree (TIME-2).
+    /// Lowers the floor after five valid fixes in a row below it that agree (TIME-2). A date that
+    /// receivers make up when cold accuses nobody: it would date what follows in 1980.
     fn accuse(
         &mut self,
         asset: &mut AssetClock,
@@ -124,7 +125,9 @@ impl<T: Copy> Live<T> {
         read: Option<Reading>,
         settled: &mut Settled<T>,
     ) {
-        let Some(read) = read.filter(|read| read.standing == Standing::Below) else {
+        let Some(read) =
+            read.filter(|read| read.standing == Standing::Below && !is_cold_start(read.time))
+        else {
             self.accusers = None;
             return;
         };
