@@ -50,13 +50,27 @@ fn with(more: &str) -> Vec<u8> {
 
 #[test]
 fn a_good_config_is_said_to_be_good() {
-    let dir = folder(&[("c.toml", CORE.as_bytes())]);
-    let out = geofenced(dir.path(), &["config", "check", "c.toml"]);
-    assert_eq!(
-        text(&out.stdout),
-        "c.toml\nok: gateway gw-1, source gnss (serial), uplink https://h/v1\n"
-    );
-    assert_eq!((text(&out.stderr).as_str(), out.status.code()), ("", Some(0)));
+    let layer =
+        br#"{"type":"FeatureCollection","geofenced":{"layer":"l","version":1},"features":[]}"#;
+    let warning = "geofenced: warning: `run` would not start on this machine: ";
+    for (files, told) in [
+        (vec![("c.toml", CORE.as_bytes()), ("z.geojson", layer.as_slice())], String::new()),
+        (vec![("c.toml", CORE.as_bytes())], format!("{warning}`z.geojson` does not exist\n")),
+        (
+            vec![("c.toml", CORE.as_bytes()), ("z.geojson", b"[]")],
+            format!("{warning}z.geojson: refused\n"),
+        ),
+    ] {
+        let dir = folder(&files);
+        let out = geofenced(dir.path(), &["config", "check", "c.toml"]);
+        assert_eq!(
+            text(&out.stdout),
+            "c.toml\nok: gateway gw-1, source gnss (serial), uplink https://h/v1\n"
+        );
+        let stderr = text(&out.stderr);
+        assert!(stderr.starts_with(&told) && stderr.is_empty() == told.is_empty(), "{stderr}");
+        assert_eq!(out.status.code(), Some(0));
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::{CliError, ConfigArg, Exit, config_files, exit, out::Out};
+use crate::daemon;
 use crate::logic::config::{Config, ConfigFile, Identity, Loaded};
 
 /// The commands on the config.
@@ -50,6 +51,10 @@ fn check(args: &CheckArgs) -> Result<Exit, CliError> {
     };
     let loaded = config_files::load(&files)?;
     warn(&loaded);
+    // What a config names may be on another machine: said, but no fault of the config.
+    if let Err(error) = daemon::prepare(&loaded.config) {
+        exit::say(&format!("warning: `run` would not start on this machine: {error}"));
+    }
     let mut out = Out::new();
     for file in &files {
         out.line(&file.path)?;

@@ -29,6 +29,8 @@ pub(super) enum Request {
     DeadLetter { lane: Lane, seq: u64, why: String, answer: Answer<()> },
     /// How delivery does, for status.
     Uplink(Box<UplinkState>),
+    /// The config on disk was refused, and why.
+    ReloadRefused(String),
     /// Delivery has done its last.
     UplinkDone,
     /// Everything `status` shows.

@@ -20,6 +20,7 @@ mod desk;
 mod error;
 mod pipeline;
 mod prepare;
+mod problems;
 mod report;
 mod sources;
 mod uplink;
@@ -126,7 +127,7 @@ async fn one_life(
     }
     let readers = sources::spawn(&config, &events, &lost_chunks);
     drop(events);
-    let next = wait(signals, &mut ended, reread).await;
+    let next = wait(signals, &mut ended, &requests, reread).await;
     server.abort();
     readers.iter().for_each(tokio::task::JoinHandle::abort);
     let next = next?;
@@ -154,6 +155,7 @@ async fn one_life(
 async fn wait(
     signals: &mut Signals,
     ended: &mut oneshot::Receiver<Ended>,
+    desk: &mpsc::Sender<desk::Request>,
     reread: &Reread,
 ) -> Result<Next, DaemonError> {
     loop {
@@ -177,6 +179,7 @@ async fn wait(
                     }
                     Err(why) => {
                         warn!("reload refused, the old config stays: {why}");
+                        let _ = desk.send(desk::Request::ReloadRefused(why)).await;
                         let _ = systemd::ready("reload refused, the old config stays; see the log");
                     }
                 }

@@ -137,6 +137,9 @@ impl Pipeline {
             warn!("store set aside as {}: {}", aside.path.display(), aside.detail);
         }
         let engine = Engine::start(prepared.setup, &prepared.layers, restored, &birth);
+        for (layer, before, version) in engine.layers_not_grown() {
+            warn!("layer {layer} was changed but its version went {before} -> {version}");
+        }
         let started = engine.started();
         let down = started.down_s.map_or(String::new(), |s| format!(", down {s} s"));
         info!("{} {}: start: {}{down}", prepared.gateway, software(), started.cause);
@@ -376,6 +379,7 @@ impl Pipeline {
                 let _ = answer.send(done);
             }
             Request::Uplink(state) => self.report.uplink = *state,
+            Request::ReloadRefused(why) => self.report.reload_refused = Some(why),
             Request::UplinkDone | Request::Stop { .. } => {}
             Request::Status(answer) => {
                 let now = clock::boot_now();

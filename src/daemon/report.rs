@@ -4,25 +4,23 @@ use std::path::Path;
 
 use tracing::{info, warn};
 
+use super::problems;
 use crate::edge::clock;
 use crate::edge::source::Happened;
 use crate::logic::config::{Config, Input, UplinkKind};
 use crate::logic::engine::Engine;
 use crate::logic::event::Event;
-use crate::logic::gnss::trust::Degraded;
-use crate::logic::health::{
-    EventsStatus, Problem, SourceStatus, Status, StoreStatus, UplinkStatus,
-};
+use crate::logic::health::{EventsStatus, SourceStatus, Status, StoreStatus, UplinkStatus};
 use crate::logic::uplink::UplinkState;
 use crate::store::Store;
 use crate::units::{BootTime, GatewayId, Span, WallTime};
 
 /// One source as this thread knows it.
 #[derive(Debug)]
-struct Known {
-    status: SourceStatus,
-    heard: Option<BootTime>,
-    silence_after: Span,
+pub(super) struct Known {
+    pub(super) status: SourceStatus,
+    pub(super) heard: Option<BootTime>,
+    pub(super) silence_after: Span,
 }
 
 /// What is kept for the next status.
@@ -30,7 +28,7 @@ struct Known {
 pub(super) struct Report {
     gateway: String,
     started: BootTime,
-    sources: Vec<Known>,
+    pub(super) sources: Vec<Known>,
     store_path: String,
     uplink_kind: &'static str,
     uplink_target: String,
@@ -40,6 +38,8 @@ pub(super) struct Report {
     pub(super) committed: BootTime,
     /// Why commits fail, while they do.
     pub(super) store_error: Option<String>,
+    /// Why the config on disk is not the one in force.
+    pub(super) reload_refused: Option<String>,
     /// The newest committed event of this run.
     pub(super) last_event: Option<Event>,
 }
@@ -81,6 +81,7 @@ impl Report {
             uplink: UplinkState::default(),
             committed: started,
             store_error: None,
+            reload_refused: None,
             last_event: None,
         }
     }
@@ -148,8 +149,7 @@ impl Report {
             ..Status::default()
         };
         self.add_store(&mut status, store);
-        self.add_problems(&mut status, now);
-        add_clock_problems(&mut status, engine);
+        status.problems = problems::all(self, &status, engine, now);
         status.settle();
         status
     }
@@ -203,58 +203,5 @@ impl Report {
             slowest_commit_s: counts.meters.slowest_commit.secs_f64(),
             error: self.store_error.clone(),
         };
-    }
-
-    /// Worst first; each ends with what to do.
-    fn add_problems(&self, status: &mut Status, now: BootTime) {
-        let mut problem = |what: String, attempt: &str| {
-            status.problems.push(Problem { what, attempt: attempt.to_owned() });
-        };
-        if let Some(error) = &self.store_error {
-            problem(format!("store: {error}"), "df -h; mount | grep -w ro");
-        }
-        for own in &self.sources {
-            let name = &own.status.name;
-            if let Some(why) = &own.status.why {
-                problem(format!("source {name}: {why}"), "ls -l /dev/serial/by-id");
-            } else if !own.status.up {
-                problem(format!("source {name} is not open yet"), "wait, or see the log");
-            } else if own.heard.is_none_or(|at| now - at > own.silence_after) {
-                let why = format!("source {name} is open but silent");
-                problem(why, "check the receiver's power and the baud rate");
-            }
-        }
-        let no_fix = status.assets.iter().all(|asset| asset.heard_s_ago.is_none());
-        if no_fix && self.sources.iter().any(|own| own.heard.is_some()) {
-            let why = "no usable fix since the start".to_owned();
-            problem(why, "check the antenna; see `rejected` for the reasons");
-        }
-        if let Some(trouble) = &self.uplink.trouble {
-            problem(format!("uplink: {}", trouble.text), "check the address and the network");
-        }
-    }
-}
-
-/// What receivers' clocks need (TIME-2, TIME-5, TIME-6).
-fn add_clock_problems(status: &mut Status, engine: &Engine) {
-    for (asset, source, why) in engine.clock_troubles() {
-        let (what, attempt) = match why {
-            Degraded::NoDate => (
-                "sends no date, and the system clock is not synchronised: its fixes wait",
-                "switch RMC or ZDA on in the receiver, or let chrony set the clock",
-            ),
-            Degraded::FloorConflict => (
-                "is right about a time that release date, stored time or [time] floor forbid",
-                "check the system's and the receiver's date; correct [time] floor",
-            ),
-            Degraded::Held => (
-                "has no time that can be trusted yet: its fixes wait",
-                "wait for its first fixes, or check the receiver's date",
-            ),
-        };
-        status.problems.push(Problem {
-            what: format!("source {source} of {asset} {what}"),
-            attempt: attempt.to_owned(),
-        });
     }
 }

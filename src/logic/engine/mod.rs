@@ -18,7 +18,7 @@ use crate::logic::gnss::{Fix, Reject};
 use crate::logic::group::{Group, Loss, LossReport, Restored};
 use crate::logic::health::Counters;
 use crate::logic::zones::Layer;
-use crate::units::{AssetId, BootTime, GatewayId, SourceId, Span, StreamId, WallTime};
+use crate::units::{AssetId, BootTime, GatewayId, LayerId, SourceId, Span, StreamId, WallTime};
 
 mod alarms;
 mod asset;
@@ -187,6 +187,7 @@ pub struct Engine {
     heartbeat: Heartbeat,
     system: Option<WallTime>,
     start: Start,
+    not_grown: Vec<(LayerId, u64, u64)>,
 }
 
 impl Engine {
@@ -239,6 +240,7 @@ impl Engine {
             counters: Counters::default(),
             system: None,
             start: story,
+            not_grown: plan.not_grown.clone(),
         };
         engine.announce_start(&restored, &plan);
         let cause = if engine.start.same_boot { GapCause::Restart } else { GapCause::Power };
@@ -313,6 +315,11 @@ impl Engine {
     /// Why and how this engine started.
     pub fn started(&self) -> &Start {
         &self.start
+    }
+    /// Layers that this start found changed although their version did not grow: the version
+    /// before, and the one in force.
+    pub fn layers_not_grown(&self) -> &[(LayerId, u64, u64)] {
+        &self.not_grown
     }
     /// Every (asset, source) whose clock needs attention.
     pub fn clock_troubles(&self) -> Vec<(&AssetId, &SourceId, Degraded)> {

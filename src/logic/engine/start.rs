@@ -20,6 +20,7 @@ use crate::logic::zones::Layer;
 use crate::units::{AssetId, LayerId, Span, ZoneId};
 
 /// What a store remembers of the layers, held against the layers at hand.
+#[derive(Default)]
 pub(super) struct Plan {
     /// To put in force.
     pub(super) activations: Vec<Activation>,
@@ -27,11 +28,13 @@ pub(super) struct Plan {
     pub(super) changed: Vec<LayerRow>,
     /// No longer at hand.
     pub(super) gone: Vec<LayerId>,
+    /// Changed although the version did not grow: the layer, the version before, the one now.
+    pub(super) not_grown: Vec<(LayerId, u64, u64)>,
 }
 
 /// LAY-1: a version touches exactly the zones whose shape changed.
 pub(super) fn plan(layers: &[Arc<Layer>], rows: &[LayerRow]) -> Plan {
-    let mut plan = Plan { activations: Vec::new(), changed: Vec::new(), gone: Vec::new() };
+    let mut plan = Plan::default();
     for layer in layers {
         let row = rows.iter().find(|row| row.layer == layer.id);
         let new = layer_row(layer, row);
@@ -42,6 +45,9 @@ pub(super) fn plan(layers: &[Arc<Layer>], rows: &[LayerRow]) -> Plan {
         });
         // Not by comparing rows: a store gives a layer's zones back in an order of its own.
         if row.is_none_or(|row| row.generation != new.generation) {
+            if let Some(row) = row.filter(|row| row.version >= new.version) {
+                plan.not_grown.push((layer.id.clone(), row.version, new.version));
+            }
             plan.changed.push(new);
         }
     }

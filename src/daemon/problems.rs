@@ -1,0 +1,105 @@
+//! What needs attention, worst first, and what to do about each.
+//!
+//! Does not know: how it is shown.
+
+use super::report::Report;
+use crate::logic::engine::Engine;
+use crate::logic::gnss::trust::Degraded;
+use crate::logic::health::{Problem, Status};
+use crate::logic::uplink::{Cause, Failure, Trouble};
+use crate::units::BootTime;
+
+/// The problems so far.
+#[derive(Default)]
+struct Found(Vec<Problem>);
+
+impl Found {
+    fn add(&mut self, what: String, attempt: &str) {
+        self.0.push(Problem { what, attempt: attempt.to_owned() });
+    }
+}
+
+/// Everything that needs attention.
+pub(super) fn all(
+    report: &Report,
+    status: &Status,
+    engine: &Engine,
+    now: BootTime,
+) -> Vec<Problem> {
+    let mut found = Found::default();
+    if let Some(error) = &report.store_error {
+        found.add(format!("store: {error}"), "df -h; mount | grep -w ro");
+    }
+    if let Some(why) = &report.reload_refused {
+        let first = why.lines().next().unwrap_or_default();
+        let what = format!("the config or a layer on disk was refused, the old one runs: {first}");
+        found.add(what, "geofenced config check; then reload. A restart would stay down");
+    }
+    of_sources(report, status, now, &mut found);
+    of_clocks(engine, &mut found);
+    for (layer, before, version) in engine.layers_not_grown() {
+        let what = format!("layer {layer} was changed but its version went {before} -> {version}");
+        found.add(what, "raise `version` in the layer file with every change");
+    }
+    if let Some(trouble) = &report.uplink.trouble {
+        found.add(format!("uplink: {}", trouble.text), of_uplink(trouble));
+    }
+    found.0
+}
+
+fn of_sources(report: &Report, status: &Status, now: BootTime, found: &mut Found) {
+    for (own, told) in report.sources.iter().zip(&status.sources) {
+        let name = &own.status.name;
+        if let Some(why) = &own.status.why {
+            found.add(format!("source {name}: {why}"), &format!("ls -l {}", own.status.path));
+        } else if !own.status.up {
+            found.add(format!("source {name} is not open yet"), "wait, or see the log");
+        } else if own.heard.is_none_or(|at| now - at > own.silence_after) {
+            let what = format!("source {name} is open but silent");
+            found.add(what, "check the receiver's power and the baud rate");
+        } else if told.sentences == 0 {
+            let what = format!("source {name} sends bytes, but no sentence among them");
+            found.add(what, "check the baud rate, and that it speaks NMEA; another reader garbles");
+        }
+    }
+    let no_fix = status.assets.iter().all(|asset| asset.heard_s_ago.is_none());
+    if no_fix && status.counters.sentences > 0 {
+        let what = "no usable fix since the start".to_owned();
+        found.add(what, "check the antenna; see `rejected` for the reasons");
+    }
+}
+
+/// Different troubles call for different people.
+fn of_uplink(trouble: &Trouble) -> &'static str {
+    match trouble.cause {
+        Cause::NotAllowed => "check [uplink] token_file; a reload tries at once",
+        Cause::AskedToWait => "wait: the server asked for it",
+        Cause::Status(_) | Cause::RefusesAll | Cause::NothingAcknowledged => {
+            "ask whoever runs the server; see its log"
+        }
+        Cause::Store => "df -h; see the log",
+        Cause::Unreachable(Failure::Tls) => "check ca_file and the date; see the log",
+        Cause::Unreachable(_) => "check the address, the network and the files of [uplink]",
+    }
+}
+
+/// What receivers' clocks need (TIME-2, TIME-5, TIME-6).
+fn of_clocks(engine: &Engine, found: &mut Found) {
+    for (asset, source, why) in engine.clock_troubles() {
+        let (what, attempt) = match why {
+            Degraded::NoDate => (
+                "sends no date, and the system clock is not synchronised: its fixes wait",
+                "switch RMC or ZDA on in the receiver, or let chrony set the clock",
+            ),
+            Degraded::FloorConflict => (
+                "insists on a time that release date, stored time or [time] floor forbid; it is believed",
+                "check the system's and the receiver's date; correct [time] floor",
+            ),
+            Degraded::Held => (
+                "has no time that can be trusted yet: its fixes wait",
+                "wait for its first fixes, or check the receiver's date",
+            ),
+        };
+        found.add(format!("source {source} of {asset} {what}"), attempt);
+    }
+}
