@@ -1,10 +1,9 @@
 //! The crossing machine (DESIGN §4): from what fixes say of a zone to what is committed.
 //!
 //! `ground` holds the zones in force; `observe` says Inside, Outside or Unsure; `pair` is what is
-//! remembered of one (asset, zone);
-//! `machine` is the pure step; `bracket` names what a crossing is called; `pass` follows a path past
-//! a zone; `first` is the common first evaluation; `turn` is one fix, `asset` runs all pairs
-//! of one asset.
+//! remembered of one (asset, zone); `machine` is the pure step; `bracket` names what a crossing is
+//! called; `pass` follows a path past a zone; `first` is the common first evaluation; `turn` is
+//! one fix; `asset` runs all pairs of one asset.
 //!
 //! Always holds: per pair, commits alternate (INV-1); time is applied before the observation.
 //! Does not know: bytes, stores, event numbers, other assets.
