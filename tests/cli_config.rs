@@ -175,6 +175,8 @@ fn the_command_line_is_checked_with_64() {
         &["replay"],
         &["zones", "check"],
         &["events", "--since", "yesterday"],
+        &["events", "-n", "0"],
+        &["events", "-n", "10001"],
         &["replay", "x", "--floor", "2010"],
         &["config", "check", "a.toml", "--config", "b.toml"],
     ] {
@@ -200,4 +202,41 @@ fn standard_output_may_close_but_not_fail() {
         let out = bash.current_dir(dir.path()).args(["-c", &line]).output().unwrap();
         assert_eq!(out.status.code(), Some(exit), "{to}: {}", text(&out.stderr));
     }
+}
+
+const ZONES: &str = r#"{"type":"FeatureCollection","geofenced":{"layer":"a","version":1},"features":
+    [{"type":"Feature","id":"z","properties":{"radius_m":50},
+      "geometry":{"type":"Point","coordinates":[11,48]}}]}"#;
+const NMEA: &str = "$GPRMC,120000.00,V,,,,,,,301126,,,N*7A\r\n";
+const CSV: &str = "asset,time,lat,lon\na,2026-11-30T12:00:00Z,48.5,11\n";
+
+/// A replay that decides nothing says why, and one without any fix is bad data.
+#[test]
+fn a_replay_of_nothing_says_so() {
+    let dir = folder(&[
+        ("z.geojson", ZONES.as_bytes()),
+        ("void.nmea", NMEA.as_bytes()),
+        ("far.csv", CSV.as_bytes()),
+        ("empty", b""),
+    ]);
+    let wrong = "no INPUT is given; inputs go before --zones";
+    for (args, exit, part) in [
+        (&["replay", "void.nmea", "--zones", "z.geojson"][..], 65, "no usable fix in the input: "),
+        (&["replay", "empty", "--print", "fixes"], 65, "nothing in it gives a position"),
+        (&["replay", "far.csv", "--zones", "z.geojson"], 0, "1 usable fixes, 0 events"),
+        (&["replay", "--zones", "z.geojson", "far.csv"], 64, wrong),
+        (
+            &["replay", "empty", "--zones", "z.geojson", "void.nmea"],
+            65,
+            "void.nmea is a recording: inputs go before --zones",
+        ),
+        (&["replay", "empty", "--zones", "far.csv"], 65, "far.csv is a recording"),
+    ] {
+        let out = geofenced(dir.path(), args);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(exit), "{args:?}: {said}");
+        assert!(said.contains(part), "{args:?}: {said}");
+    }
+    let out = geofenced(dir.path(), &["replay", "far.csv", "--print", "fixes"]);
+    assert_eq!((text(&out.stderr).as_str(), out.status.code()), ("", Some(0)));
 }

@@ -38,7 +38,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("serde", &["src/"]),
     ("serde_json", &["src/"]),
     ("sha2", &["src/logic/hash.rs"]),
-    ("strsim", &["src/logic/config/"]),
+    ("strsim", &["src/logic/config/", "src/logic/zones/"]),
     ("thiserror", &["src/"]),
     ("tokio", &["src/edge/", "src/daemon/"]),
     ("tokio-serial", &["src/edge/serial"]),

@@ -11,7 +11,12 @@ use crate::store::{EventQuery, ReadOnly, StoreError};
 use crate::units::EventTime;
 
 /// Without `-n`: a screen.
-const COUNT_DEFAULT: usize = 20;
+const COUNT_DEFAULT: u32 = 20;
+
+/// As many as the daemon gives at a time.
+fn count_range() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=i64::from(control::EVENTS_MAX))
+}
 
 /// Arguments of `events`.
 #[derive(clap::Args, Debug)]
@@ -23,8 +28,8 @@ pub struct Args {
     #[arg(long, value_name = "PATH", conflicts_with = "config")]
     pub socket: Option<PathBuf>,
     /// At most the last N [default: 20].
-    #[arg(short = 'n', value_name = "N")]
-    pub count: Option<usize>,
+    #[arg(short = 'n', value_name = "N", value_parser = count_range())]
+    pub count: Option<u32>,
     /// Go on printing as they are committed.
     #[arg(long, conflicts_with = "store")]
     pub follow: bool,
@@ -60,7 +65,7 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
     }
     loop {
         out.flush()?;
-        events = asked(args, &socket, control::EVENTS_MAX as usize, last.or(Some(0)))?;
+        events = asked(args, &socket, control::EVENTS_MAX, last.or(Some(0)))?;
         print(&mut out, &events, args.json)?;
         last = events.last().map(|event| event.seq).or(last);
     }
@@ -78,7 +83,7 @@ fn stored(args: &Args, path: &Path) -> Result<Vec<Event>, CliError> {
     };
     let store = ReadOnly::open(path).map_err(fault)?;
     let query = EventQuery {
-        max: args.count.unwrap_or(COUNT_DEFAULT),
+        max: args.count.unwrap_or(COUNT_DEFAULT) as usize,
         after: None,
         since: args.since,
         zone: args.zone.clone(),
@@ -89,7 +94,7 @@ fn stored(args: &Args, path: &Path) -> Result<Vec<Event>, CliError> {
 fn asked(
     args: &Args,
     socket: &Path,
-    count: usize,
+    count: u32,
     after: Option<u64>,
 ) -> Result<Vec<Event>, CliError> {
     let mut path = format!("/v1/events?n={count}");

@@ -21,7 +21,7 @@ use crate::units::{BootTime, EventTime};
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Recordings: NMEA, CSV or JSON lines, whatever the name; - is standard input.
-    #[arg(value_name = "INPUT", required = true)]
+    #[arg(value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     /// Zone files, one layer each; needed unless fixes are printed.
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -35,7 +35,7 @@ pub struct Args {
     /// How to print it.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Jsonl)]
     pub format: Format,
-    /// Correct or refuse times before this date (2026-01-01, or RFC 3339).
+    /// Undo a week rollover: times more than five years before this date (2026-01-01, or RFC 3339).
     #[arg(long, value_name = "DATE", value_parser = parse_date)]
     pub floor: Option<EventTime>,
     /// How much is said.
@@ -82,6 +82,12 @@ fn parse_date(text: &str) -> Result<EventTime, String> {
 /// Runs it.
 pub fn run(args: &Args) -> Result<Exit, CliError> {
     let usage = |message: &str| Err(CliError::new(Exit::Usage, message));
+    if args.inputs.is_empty() {
+        return usage(
+            "no INPUT is given; inputs go before --zones: \
+             geofenced replay drive.nmea --zones zones.geojson",
+        );
+    }
     if args.zones.is_empty() && args.print == Print::Events {
         return usage("events need zones: give --zones FILE, or --print fixes");
     }
@@ -92,7 +98,14 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
     config.time.floor = args.floor.or(config.time.floor);
     let patterns: Vec<String> = args.zones.iter().map(|p| p.display().to_string()).collect();
     let explain = |error| run::explain(&error);
-    let layers = daemon::read_layers(&patterns, &config.decide).map_err(explain)?;
+    let layers = daemon::read_layers(&patterns, &config.decide).map_err(|error| {
+        let hint =
+            args.zones.iter().find(|path| is_recording(path)).map(|path| {
+                format!("\n{} is a recording: inputs go before --zones", path.display())
+            });
+        let CliError { exit, message } = explain(error);
+        CliError::new(exit, message + &hint.unwrap_or_default())
+    })?;
     let gateway = daemon::identity(&config.gateway.id).map_err(explain)?;
     let setup = daemon::replay_setup(&config, &gateway, args.print == Print::Fixes);
     let mut replay = Replay {
@@ -105,7 +118,7 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
     for input in &args.inputs {
         replay.read(input)?;
     }
-    replay.finish(args.verbosity)
+    replay.finish(args)
 }
 
 fn config(args: &Args) -> Result<Config, CliError> {
@@ -114,6 +127,15 @@ fn config(args: &Args) -> Result<Config, CliError> {
         None => vec![ConfigFile::new("built-in", DEFAULT_CONFIG)],
     };
     Ok(config_files::load(&files)?.config)
+}
+
+/// Whether a file given as zones is a drive.
+fn is_recording(path: &Path) -> bool {
+    let mut first = Vec::new();
+    let read = File::open(path)
+        .and_then(|file| file.take(record::SNIFF_BYTES as u64).read_to_end(&mut first));
+    let format = read.ok().and_then(|_| record::Format::sniff(&first));
+    matches!(format, Some(record::Format::Nmea | record::Format::Csv))
 }
 
 struct Replay {
@@ -250,8 +272,9 @@ impl Replay {
         self.printer.step(&step)
     }
 
-    /// What was counted, to standard error. Lines that could not be read are bad data.
-    fn finish(self, verbosity: Verbosity) -> Result<Exit, CliError> {
+    /// What was counted, to standard error. Lines that could not be read are bad data, and so is
+    /// a drive without a single fix.
+    fn finish(self, args: &Args) -> Result<Exit, CliError> {
         let events = self.printer.finish()?;
         let counters = self.engine.counters();
         let rejects: Vec<String> = counters
@@ -266,7 +289,9 @@ impl Replay {
         if !rejects.is_empty() {
             told = format!("{told}; not used: {}", rejects.join(", "));
         }
-        if verbosity.verbose > 0 || io::stderr().is_terminal() || counters.fixes == 0 {
+        let nothing = counters.fixes == 0 || events == 0 && args.print == Print::Events;
+        let asked = args.verbosity.verbose > 0 || io::stderr().is_terminal();
+        if asked || nothing || !rejects.is_empty() {
             CliError::new(Exit::Ok, told).say();
         }
         match self.bad_line {
@@ -274,6 +299,13 @@ impl Replay {
                 let n = self.bad_lines;
                 let message = format!("{line}\n{n} lines could not be read; this is the first");
                 Err(CliError::new(Exit::Data, message))
+            }
+            None if counters.fixes == 0 => {
+                let why = match rejects.as_slice() {
+                    [] => "nothing in it gives a position".to_owned(),
+                    _ => rejects.join(", "),
+                };
+                Err(CliError::new(Exit::Data, format!("no usable fix in the input: {why}")))
             }
             None => Ok(Exit::Ok),
         }

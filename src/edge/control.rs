@@ -1,7 +1,7 @@
 //! The control API: HTTP/1.1 on a Unix socket, and the client that the commands use.
 //!
-//! Always holds: the socket file is for its owner and one group; a socket on which somebody
-//! listens is never replaced; whoever changes something is an admin by the kernel's word.
+//! Always holds: the socket file is for its owner and one group, and that is who may read; a
+//! socket on which somebody listens is never replaced; whoever changes something is an admin.
 //! Does not know: what the answers say; a handler gives them.
 
 use std::fs;

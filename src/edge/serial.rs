@@ -26,6 +26,9 @@ const BAUD_AUTO: u32 = 9600;
 /// Who usually holds a port that is a GNSS receiver.
 const USUAL_HOLDERS: [&str; 4] = ["gpsd", "ModemManager", "agetty", "getty"];
 
+/// Whose serial ports are on every distribution.
+const GROUP_USUAL: &str = "dialout";
+
 /// The speed of the line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Baud {
@@ -73,12 +76,12 @@ pub enum OpenError {
         holder: Holder,
     },
     /// The file mode forbids it.
-    #[error("`{}` may not be opened: add the user of geofenced to group `{group}`", path.display())]
+    #[error("`{}` may not be opened: {advice}", path.display())]
     NotAllowed {
         /// The port.
         path: PathBuf,
-        /// Whose members may.
-        group: String,
+        /// What to do.
+        advice: String,
     },
     /// Something else lies there.
     #[error("`{}` is not a serial port but {what}", path.display())]
@@ -259,7 +262,7 @@ fn explain(path: &Path, error: &tokio_serial::Error) -> OpenError {
         ErrorKind::NoDevice => OpenError::Busy { holder: holder(&path), path },
         ErrorKind::Io(io::ErrorKind::NotFound) => OpenError::NotThere(path),
         ErrorKind::Io(io::ErrorKind::PermissionDenied) => {
-            OpenError::NotAllowed { group: group_of(&path), path }
+            OpenError::NotAllowed { advice: advice_for(&path), path }
         }
         // The crate keeps the text of the errno and drops its number.
         _ if error.description == Errno::ENOTTY.desc() => {
@@ -269,16 +272,31 @@ fn explain(path: &Path, error: &tokio_serial::Error) -> OpenError {
         _ if nix::unistd::access(&path, AccessFlags::R_OK | AccessFlags::W_OK)
             == Err(Errno::EACCES) =>
         {
-            OpenError::NotAllowed { group: group_of(&path), path }
+            OpenError::NotAllowed { advice: advice_for(&path), path }
         }
         _ => OpenError::Other { path, text: error.to_string() },
     }
 }
 
-fn group_of(path: &Path) -> String {
-    let gid = fs::metadata(path).map(|meta| Gid::from_raw(meta.gid())).ok();
-    let group = gid.and_then(|gid| Group::from_gid(gid).ok().flatten());
-    group.map_or_else(|| "dialout".to_owned(), |group| group.name)
+/// How one is let in to the port at `path`.
+fn advice_for(path: &Path) -> String {
+    let device = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let Ok(meta) = fs::metadata(&device) else { return advice(&device, GROUP_USUAL, 0o660) };
+    let group = Group::from_gid(Gid::from_raw(meta.gid())).ok().flatten();
+    advice(&device, &group.map_or_else(|| meta.gid().to_string(), |g| g.name), meta.mode())
+}
+
+/// A port whose group may nothing, or whose group is root's, must be given away first.
+fn advice(device: &Path, group: &str, mode: u32) -> String {
+    if mode & 0o060 == 0o060 && group != "root" {
+        return format!("add the user of geofenced to group `{group}`");
+    }
+    let name = device.file_name().unwrap_or_default().display();
+    format!(
+        "it is for root alone; give it to group `{GROUP_USUAL}` by a line in \
+         /etc/udev/rules.d/99-gnss.rules, SUBSYSTEM==\"tty\", KERNEL==\"{name}\", \
+         GROUP=\"{GROUP_USUAL}\", MODE=\"0660\", and plug it in again"
+    )
 }
 
 /// Looks through /proc for the process that has `path` open; may see only its own user's.

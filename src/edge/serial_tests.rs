@@ -186,3 +186,17 @@ fn what_is_not_a_port_is_said() {
         assert!(text.contains("group `dialout`"), "{text}");
     });
 }
+
+#[test]
+fn nobody_is_sent_into_a_group_that_does_not_help() {
+    for (group, mode, part) in [
+        ("dialout", 0o20660, "to group `dialout`"),
+        ("uucp", 0o20660, "add the user of geofenced to group `uucp`"),
+        ("root", 0o20600, "KERNEL==\"ttyACM0\", GROUP=\"dialout\", MODE=\"0660\""),
+        ("root", 0o20660, "rules.d"),
+        ("dialout", 0o20600, "rules.d"),
+    ] {
+        let text = advice(Path::new("/dev/ttyACM0"), group, mode);
+        assert!(text.contains(part) && !text.contains("group `root`"), "{text}");
+    }
+}

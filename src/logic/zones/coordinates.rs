@@ -122,10 +122,19 @@ struct Geometry<'a> {
     coordinates: Option<&'a RawValue>,
 }
 
+/// A size that a feature's properties may give.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    /// Whether the property is there, right or wrong.
+    pub(super) given: bool,
+    /// What it says, where it is right.
+    pub(super) metres: Option<f64>,
+}
+
 /// The sizes that a feature's properties give to points and lines.
 pub(super) struct Sizes {
-    pub(super) radius_m: Option<f64>,
-    pub(super) width_m: Option<f64>,
+    pub(super) radius_m: Size,
+    pub(super) width_m: Size,
 }
 
 /// Reads a geometry. `Err` means that faults were added.
@@ -235,12 +244,12 @@ fn circle(
     faults: &mut Vec<Fault>,
 ) -> Option<Drawn> {
     let mut refuse = |reason: String| faults.push(Fault { place: feature.clone(), reason });
-    if sizes.radius_m.is_none() {
+    if !sizes.radius_m.given {
         refuse("a Point needs the property `radius_m`: the circle's radius in metres".to_owned());
     }
     let pos: Pos = nested(coordinates, "Point").map_err(&mut refuse).ok()?;
     let centre = *positions(vec![pos], feature, faults).first()?;
-    let shape = Shape::circle(centre, sizes.radius_m?);
+    let shape = Shape::circle(centre, sizes.radius_m.metres?);
     let shape = shape.map_err(|f| faults.push(Fault::of_shape(feature.clone(), &f))).ok()?;
     Some(Drawn { shape, slips: Vec::new() })
 }
@@ -252,7 +261,7 @@ fn corridor(
     faults: &mut Vec<Fault>,
 ) -> Option<Drawn> {
     let mut refuse = |reason: String| faults.push(Fault { place: feature.clone(), reason });
-    if sizes.width_m.is_none() {
+    if !sizes.width_m.given {
         let right =
             "a LineString needs the property `width_m`: the corridor's whole width in metres";
         refuse(right.to_owned());
@@ -263,7 +272,7 @@ fn corridor(
     if faults.len() > before {
         return None;
     }
-    let shape = Shape::corridor(&line, 0.5 * sizes.width_m?);
+    let shape = Shape::corridor(&line, 0.5 * sizes.width_m.metres?);
     shape.map_err(|f| faults.push(Fault::of_shape(feature.clone(), &f))).ok()
 }
 

@@ -1,13 +1,17 @@
 //! One GeoJSON feature to a [`Zone`], naming everything wrong with it.
 
+use std::cmp::Ordering;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::coordinates::{self, Sizes};
+use super::coordinates::{self, Size, Sizes};
 use super::fault::{Fault, Place, Repair};
+use super::read::FAULTS_MAX;
 use super::{Fingerprint, Zone, ZoneRules};
 use crate::logic::config::{Decide, parse_duration};
+use crate::logic::geometry::Shape;
 use crate::units::{Span, ZoneId};
 
 /// The longest name in bytes: fits a line of a status screen.
@@ -38,6 +42,67 @@ pub(super) struct Findings<'a> {
     pub(super) defaults: &'a Decide,
     pub(super) faults: Vec<Fault>,
     pub(super) repairs: Vec<Repair>,
+}
+
+impl Findings<'_> {
+    /// A generator makes the same slip in every feature: nobody reads a hundred thousand.
+    fn note(&mut self, repair: Repair) {
+        match self.repairs.len().cmp(&FAULTS_MAX) {
+            Ordering::Less => self.repairs.push(repair),
+            Ordering::Equal => {
+                let what = format!("there are more than {FAULTS_MAX} such lines; listing stops");
+                self.repairs.push(Repair { place: Place::default(), what });
+            }
+            Ordering::Greater => {}
+        }
+    }
+}
+
+/// The properties that decide something. Not `id` and `name`: many a word is like them.
+const DECIDING: [&str; 9] = [
+    "enter_margin_m",
+    "exit_margin_m",
+    "confirm",
+    "confirm_for",
+    "dwell",
+    "detect_pass",
+    "tags",
+    "radius_m",
+    "width_m",
+];
+
+/// A property within so many slips of the finger from one of ours was meant to be it.
+const SLIPS_MAX: usize = 2;
+
+/// Properties that look like ours and are not: what they ask for does not hold.
+fn misspelt(props: &Map<String, Value>) -> Vec<String> {
+    let foreign = props.keys().filter(|key| !DECIDING.contains(&key.as_str()));
+    let meant = foreign.filter_map(|key| {
+        // Two slips make any word of four letters of another.
+        let near = |right: &str| {
+            let slips_max = if right.len() > 5 { SLIPS_MAX } else { 1 };
+            strsim::damerau_levenshtein(key, right) <= slips_max
+        };
+        let right = DECIDING.iter().find(|right| key.len() <= 20 && near(right))?;
+        Some(format!("`{key}` is not known and was ignored; is `{right}` meant?"))
+    });
+    meant.collect()
+}
+
+/// Sizes that this kind of shape has no use for.
+fn useless(shape: &Shape, sizes: &Sizes) -> Vec<String> {
+    let kind = match shape {
+        Shape::Polygons(_) => "Polygon",
+        Shape::Circle(_) => "Point",
+        Shape::Corridor(_) => "LineString",
+    };
+    let all = [("radius_m", sizes.radius_m, "Point"), ("width_m", sizes.width_m, "LineString")];
+    all.into_iter()
+        .filter(|(_, size, user)| size.given && *user != kind)
+        .map(|(key, _, user)| {
+            format!("`{key}` was ignored: it is for a {user}, and this is a {kind}")
+        })
+        .collect()
 }
 
 /// Reads feature number `feature`; `None` when faults were added.
@@ -73,17 +138,19 @@ pub(super) fn zone(raw: &RawValue, feature: usize, findings: &mut Findings<'_>) 
     let name = fields.text("name", NAME_BYTES_MAX);
     let rules = rules(&mut fields);
     let tags = tags(&mut fields);
-    let sizes = Sizes {
-        radius_m: fields.number("radius_m", f64::MIN_POSITIVE, f64::MAX),
-        width_m: fields.number("width_m", f64::MIN_POSITIVE, f64::MAX),
-    };
+    let sizes = Sizes { radius_m: fields.size("radius_m"), width_m: fields.size("width_m") };
+    let slips = misspelt(fields.props);
     let drawn = coordinates::shape(geometry, &sizes, &place, &mut findings.faults).ok()?;
     check_margin(&drawn.shape, &rules, &place, findings);
     if findings.faults.len() > before {
         return None;
     }
-    let noted = drawn.slips.iter().map(|slip| Repair::of_shape(place.clone(), slip));
-    findings.repairs.extend(noted);
+    for slip in &drawn.slips {
+        findings.note(Repair::of_shape(place.clone(), slip));
+    }
+    for what in slips.into_iter().chain(useless(&drawn.shape, &sizes)) {
+        findings.note(Repair { place: place.clone(), what });
+    }
     let fingerprint = Fingerprint::of(&drawn.shape);
     Some(Zone { id: id.ok()?, name, shape: drawn.shape, fingerprint, rules, tags })
 }
@@ -101,12 +168,7 @@ fn zone_id(id: &Value, props: &Map<String, Value>) -> Result<ZoneId, String> {
 }
 
 /// OBS-1: an `enter_margin_m` that no point of the zone can satisfy is refused.
-fn check_margin(
-    shape: &crate::logic::geometry::Shape,
-    rules: &ZoneRules,
-    place: &Place,
-    findings: &mut Findings<'_>,
-) {
+fn check_margin(shape: &Shape, rules: &ZoneRules, place: &Place, findings: &mut Findings<'_>) {
     let margin_m = rules.enter_margin_m.unwrap_or(findings.defaults.enter_margin_m);
     if margin_m <= 0.0 {
         return;
@@ -196,6 +258,11 @@ impl Fields<'_, '_> {
             self.refuse(reason);
         }
         number
+    }
+
+    fn size(&mut self, key: &str) -> Size {
+        let given = self.get(key).is_some();
+        Size { given, metres: self.number(key, f64::MIN_POSITIVE, f64::MAX) }
     }
 
     fn confirm(&mut self) -> Option<u8> {

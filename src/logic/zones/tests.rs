@@ -171,6 +171,62 @@ fn bad_properties_are_refused() {
     refused(parse_layer(text.as_bytes(), &asks), &["no place in it is 60 m inside"]);
 }
 
+fn point(properties: &str) -> Result<Checked, Vec<Fault>> {
+    read(&[feature("a", properties, r#"{"type":"Point","coordinates":[11,48]}"#)])
+}
+
+fn line(properties: &str) -> Result<Checked, Vec<Fault>> {
+    read(&[feature("a", properties, r#"{"type":"LineString","coordinates":[[11,48],[12,48]]}"#)])
+}
+
+/// A size that is there and wrong is not also missing.
+#[test]
+fn a_bad_size_is_one_fault() {
+    refused(point(r#"{"radius_m":-5}"#), &["`radius_m` is -5; it must be a number of metres"]);
+    refused(point(r#"{"radius_m":"50"}"#), &["`radius_m` is \"50\""]);
+    refused(line(r#"{"width_m":-5}"#), &["`width_m` is -5; it must be a number of metres"]);
+    refused(line(r#"{"width_m":[]}"#), &["`width_m` is []"]);
+    refused(line(r#"{"width_m":null}"#), &["needs the property `width_m`"]);
+    refused(with(r#"{"width_m":-5}"#), &["`width_m` is -5"]);
+}
+
+/// What is not obeyed is said; what is plainly not ours is left alone.
+#[test]
+fn properties_without_effect_are_told() {
+    let told = |found: Result<Checked, Vec<Fault>>| -> Vec<String> {
+        found.unwrap().repairs.iter().map(ToString::to_string).collect()
+    };
+    for (properties, key, right) in [
+        (r#"{"confrim":5}"#, "confrim", "confirm"),
+        (r#"{"dwel":"5min"}"#, "dwel", "dwell"),
+        (r#"{"Dwell":"5min"}"#, "Dwell", "dwell"),
+        (r#"{"radius":5}"#, "radius", "radius_m"),
+        (r#"{"exit_margin":5}"#, "exit_margin", "exit_margin_m"),
+        (r#"{"detectPass":true}"#, "detectPass", "detect_pass"),
+    ] {
+        let line =
+            format!("feature 0 \"a\": `{key}` is not known and was ignored; is `{right}` meant?");
+        assert_eq!(told(with(properties)), [line]);
+    }
+    let foreign =
+        r##"{"id":"b","name":"x","lanes":2,"fid":7,"type":"gate","stroke":"#f00","taxi":1}"##;
+    assert_eq!(told(with(foreign)), [""; 0]);
+    let both = r#"{"radius_m":5,"width_m":5}"#;
+    let of = |key: &str, user: &str, kind: &str| {
+        format!("feature 0 \"a\": `{key}` was ignored: it is for a {user}, and this is a {kind}")
+    };
+    let (radius, width) =
+        (of("radius_m", "Point", "Polygon"), of("width_m", "LineString", "Polygon"));
+    assert_eq!(told(with(both)), [radius, width]);
+    assert_eq!(told(point(both)), [of("width_m", "LineString", "Point")]);
+    assert_eq!(told(line(both)), [of("radius_m", "Point", "LineString")]);
+    let many: Vec<String> =
+        (0..1_100).map(|i| feature(&i.to_string(), both, &polygon(SQUARE))).collect();
+    let lines = told(read(&many));
+    assert_eq!(lines.len(), FAULTS_MAX + 1);
+    assert!(lines[FAULTS_MAX].contains("listing stops"), "{}", lines[FAULTS_MAX]);
+}
+
 fn print_of(properties: &str, coordinates: &str) -> Fingerprint {
     read(&[feature("a", properties, &polygon(coordinates))]).unwrap().layer.zones[0].fingerprint
 }
