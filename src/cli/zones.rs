@@ -1,8 +1,9 @@
 //! `zones check`: parses each file as the daemon would and tells every fault.
 //!
 //! Output: one line a layer on standard output (`FILE: layer depots version 42: 412 zones within
-//! 48.1412..48.1569 N, 11.5592..11.5940 E`, or one JSON object with `--json`), repairs and faults on standard error. Exit 65 if any file is
-//! refused, 66 if one is not there; all files are checked before it ends.
+//! 48.1412..48.1569 N, 11.5592..11.5940 E`, or one JSON object with `--json`), repairs and faults
+//! on standard error. Exit 65 if any file is refused, 66 if one is not there; all files are
+//! checked before it ends.
 
 use std::path::{Path, PathBuf};
 
