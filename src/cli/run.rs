@@ -49,9 +49,12 @@ pub(super) fn explain(error: &DaemonError) -> CliError {
         }
         DaemonError::Store(StoreError::InUse(_))
         | DaemonError::Control(ControlError::AlreadyRunning(_))
+        | DaemonError::Unsaved(_)
+        | DaemonError::Busy
         | DaemonError::Runtime(_) => Exit::TempFail,
         DaemonError::Pipeline => Exit::Software,
         DaemonError::Identity { .. }
+        | DaemonError::NoDirectory { .. }
         | DaemonError::Uplink(_)
         | DaemonError::Store(_)
         | DaemonError::Control(_) => Exit::Config,

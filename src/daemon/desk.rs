@@ -29,6 +29,8 @@ pub(super) enum Request {
     DeadLetter { lane: Lane, seq: u64, why: String, answer: Answer<()> },
     /// How delivery does, for status.
     Uplink(Box<UplinkState>),
+    /// Whether this life may end for another: not while it holds what the store does not take.
+    MayReload(Answer<()>),
     /// The config on disk was refused, and why.
     ReloadRefused(String),
     /// Delivery has done its last.
@@ -43,7 +45,7 @@ pub(super) enum Request {
 
 /// Who may do what.
 pub(super) fn rights(config: &Config) -> Rights {
-    Rights::of_groups(&config.control.group, &config.control.admin_group)
+    Rights::of_group(&config.control.admin_group)
 }
 
 /// Serves the control API until it is aborted.

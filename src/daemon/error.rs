@@ -54,6 +54,20 @@ pub enum DaemonError {
     /// The operating system refused a thread, a timer or a signal.
     #[error("the system refused: {0}")]
     Runtime(std::io::Error),
+    /// What was decided could not be made durable before the end.
+    #[error("{0} decided events are lost: the store took nothing more; see the log")]
+    Unsaved(usize),
+    /// The pipeline did not give the store back.
+    #[error("the pipeline did not end in time")]
+    Busy,
+    /// `[gateway] state_dir` or the socket's directory.
+    #[error("{key}: there is no directory `{}`; create it, or correct the key", path.display())]
+    NoDirectory {
+        /// Which key.
+        key: &'static str,
+        /// What it needs.
+        path: PathBuf,
+    },
     /// The pipeline thread is gone.
     #[error("the pipeline ended by itself: this is a bug of geofenced")]
     Pipeline,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::edge::{clock, control, systemd};
 use crate::logic::config::Config;
@@ -42,6 +42,9 @@ const CHANNEL_REQUESTS: usize = 64;
 /// SIGTERM to exit at the most; the issue asks for 4 s and `flush_on_stop` takes 3 s of them.
 const STOP_MAX: Duration = Duration::from_millis(3800);
 
+/// A reload waits this long for the store: a disk may stall for 30 s.
+const RELOAD_MAX: Duration = Duration::from_secs(40);
+
 /// Reads the config again; an error is what to say of it.
 pub type Reread = Box<dyn Fn() -> Result<Config, String>>;
 
@@ -58,13 +61,34 @@ pub fn run(config: Config, reread: &Reread) -> Result<(), DaemonError> {
         let _context = runtime.enter();
         Signals::listen()?
     };
+    let mut before: Option<(Config, Prepared)> = None;
     loop {
+        let now = (config.clone(), prepared.clone());
         let life = one_life(&runtime, config, prepared, &mut signals, reread);
-        match runtime.block_on(life)? {
-            Next::Stop => return Ok(()),
-            Next::Again(new, ready) => (config, prepared) = (*new, *ready),
+        match runtime.block_on(life) {
+            Ok(Next::Stop) => return Ok(()),
+            Ok(Next::Again(new, ready)) => {
+                before = Some(now);
+                (config, prepared) = (*new, *ready);
+            }
+            Err(Fall::Start(error)) => {
+                // INV-8: what does not start never replaces what ran.
+                let Some((old, ready)) = before.take() else { return Err(error) };
+                error!("the new config does not start, back to the old one: {error}");
+                let refused = Some(error.to_string());
+                (config, prepared) = (old, Prepared { reload: true, refused, ..ready });
+            }
+            Err(Fall::Run(error)) => return Err(error),
         }
     }
+}
+
+/// How a life failed.
+enum Fall {
+    /// Before it had begun.
+    Start(DaemonError),
+    /// Later.
+    Run(DaemonError),
 }
 
 /// What follows when a pipeline has ended.
@@ -98,19 +122,20 @@ async fn one_life(
     prepared: Prepared,
     signals: &mut Signals,
     reread: &Reread,
-) -> Result<Next, DaemonError> {
+) -> Result<Next, Fall> {
     let (requests, asked) = mpsc::channel(CHANNEL_REQUESTS);
     let (events, inputs) = mpsc::channel(CHANNEL_INPUTS);
     let lost_chunks = Arc::new(AtomicUsize::new(0));
     // First, because a start that is refused for its socket must not have begun a store.
     let socket = std::path::Path::new(&config.control.socket);
-    let listener =
-        control::bind(socket, Some(&config.control.group)).map_err(DaemonError::Control)?;
+    let listener = control::bind(socket, Some(&config.control.group))
+        .map_err(|error| Fall::Start(DaemonError::Control(error)))?;
     // STO-4: open → check → migrate → layers → memberships, then READY, then sources.
     let (tell, news) = watch::channel(0);
     let lines = pipeline::Lines { desk: requests.clone(), requests: asked, inputs, tell };
     let pipeline = Pipeline::start(&config, prepared, lines, &lost_chunks)
-        .inspect_err(|_| drop(std::fs::remove_file(socket)))?;
+        .inspect_err(|_| drop(std::fs::remove_file(socket)))
+        .map_err(Fall::Start)?;
     let rights = desk::rights(&config);
     let server = tokio::spawn(desk::serve(listener, rights, requests.clone(), news));
     let line = pipeline.line();
@@ -121,7 +146,7 @@ async fn one_life(
         .spawn(move || {
             let _ = over.send(pipeline.run(&handle));
         })
-        .map_err(DaemonError::Runtime)?;
+        .map_err(|error| Fall::Run(DaemonError::Runtime(error)))?;
     if let Err(error) = systemd::ready(&line) {
         warn!("systemd was not told that we are ready: {error}");
     }
@@ -130,20 +155,20 @@ async fn one_life(
     let next = wait(signals, &mut ended, &requests, reread).await;
     server.abort();
     readers.iter().for_each(tokio::task::JoinHandle::abort);
-    let next = next?;
+    let next = next.map_err(Fall::Run)?;
     let stop = matches!(next, Next::Stop);
     if stop {
         let _ = systemd::stopping();
     }
     if requests.send(desk::Request::Stop { flush: stop }).await.is_ok() {
         // The next life needs the store: a reload waits until it is given back.
-        let limit = if stop { STOP_MAX } else { Duration::MAX };
+        let limit = if stop { STOP_MAX } else { RELOAD_MAX };
         match tokio::time::timeout(limit, ended).await {
             Ok(Ok(Ended::Clean)) if stop => info!("stopped"),
             Ok(Ok(Ended::Clean)) => {}
-            Ok(Ok(Ended::Failed(error))) => return Err(*error),
-            Ok(Err(_)) => return Err(DaemonError::Pipeline),
-            Err(_) => warn!("stopped while the store was busy: what it had not committed is gone"),
+            Ok(Ok(Ended::Failed(error))) => return Err(Fall::Run(*error)),
+            Ok(Err(_)) => return Err(Fall::Run(DaemonError::Pipeline)),
+            Err(_) => return Err(Fall::Run(DaemonError::Busy)),
         }
     }
     drop(thread);
@@ -168,7 +193,7 @@ async fn wait(
             }),
             _ = signals.hup.recv() => {
                 let _ = systemd::reloading();
-                let new = reread().and_then(|config| {
+                let new = may_reload(desk).await.and_then(|()| reread()).and_then(|config| {
                     let ready = prepare(&config).map_err(|e| e.to_string())?;
                     Ok((config, Prepared { reload: true, ..ready }))
                 });
@@ -185,6 +210,16 @@ async fn wait(
                 }
             }
         }
+    }
+}
+
+/// Whether the life that runs may end for another.
+async fn may_reload(desk: &mpsc::Sender<desk::Request>) -> Result<(), String> {
+    let (answer, told) = oneshot::channel();
+    let asked = desk.send(desk::Request::MayReload(answer)).await;
+    match (asked, told.await) {
+        (Ok(()), Ok(answer)) => answer,
+        _ => Err("the pipeline does not answer".to_owned()),
     }
 }
 

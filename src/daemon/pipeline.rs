@@ -39,6 +39,9 @@ const RETRY_COMMIT: Span = Span::from_secs(5);
 /// is soon enough, and asking costs a system call.
 const SYSTEM_EVERY: Span = Span::from_secs(10);
 
+/// Inputs that wait at the end are taken for this long: what a serial line can have queued.
+const DRAIN_MAX: Span = Span::from_millis(500);
+
 /// Inputs taken between two looks at the clock: a flood must not starve the commit.
 const INPUTS_A_TURN: usize = 256;
 
@@ -149,7 +152,8 @@ impl Pipeline {
             Courier::new(prepared.uplink, http, prepared.format, stream, lines.desk, told)
         });
         Ok(Self {
-            report: Report::new(config, &prepared.gateway, birth.boot, &path),
+            report: Report::new(config, &prepared.gateway, birth.boot, &path)
+                .with_refused(prepared.refused),
             news: courier.is_some().then_some(news),
             courier,
             engine,
@@ -299,7 +303,7 @@ impl Pipeline {
             event.body.recorded_at.get_or_insert(wall);
         }
         match self.store.commit(&self.group, now, wall) {
-            Ok(committed) => {
+            Ok(_) => {
                 if self.retry_at.take().is_some() {
                     info!("store: works again");
                     self.report.store_error = None;
@@ -307,10 +311,7 @@ impl Pipeline {
                 self.report.committed = now;
                 let group = std::mem::take(&mut self.group);
                 self.announce(&group)?;
-                if committed.dropped > 0 {
-                    self.report_losses()?;
-                }
-                Ok(())
+                self.report_losses()
             }
             Err(failure) if failure.may_recover() && self.group.events.len() < UNCOMMITTED_MAX => {
                 if self.retry_at.is_none() {
@@ -347,7 +348,7 @@ impl Pipeline {
     /// DEL-1: what will never be delivered is said, with exact ranges.
     fn report_losses(&mut self) -> Result<(), DaemonError> {
         let losses = self.store.pending_loss()?;
-        if !losses.is_empty() {
+        if !losses.is_empty() && !self.store.loss_report_waits()? {
             let (step, reported) = self.engine.lost(&losses);
             self.take(step);
             self.group.losses_reported.extend(reported);
@@ -379,6 +380,13 @@ impl Pipeline {
                 let _ = answer.send(done);
             }
             Request::Uplink(state) => self.report.uplink = *state,
+            Request::MayReload(answer) => {
+                let may = match &self.report.store_error {
+                    Some(error) => Err(format!("the store takes nothing: {error}")),
+                    None => Ok(()),
+                };
+                let _ = answer.send(may);
+            }
             Request::ReloadRefused(why) => self.report.reload_refused = Some(why),
             Request::UplinkDone | Request::Stop { .. } => {}
             Request::Status(answer) => {
@@ -420,12 +428,21 @@ impl Pipeline {
 
     /// Commits, gives delivery one last try, says goodbye to the store.
     fn leave(mut self, handle: &Handle, flush: bool) -> Ended {
-        let now = clock::boot_now();
-        while let Ok(input) = self.inputs.try_recv() {
+        // What waits is taken, but a source that never ends must not keep us.
+        self.inputs.close();
+        let until = clock::boot_now() + DRAIN_MAX;
+        while clock::boot_now() < until {
+            let Ok(input) = self.inputs.try_recv() else { break };
             self.input(input);
         }
-        if let Err(error) = self.commit(now) {
+        if let Err(error) = self.commit(clock::boot_now()) {
             return Ended::Failed(Box::new(error));
+        }
+        if !self.group.events.is_empty() {
+            // Not a clean end: the next start must not say so.
+            let lost = self.group.events.len();
+            error!("store: {lost} decided events could not be stored before the end");
+            return Ended::Failed(Box::new(DaemonError::Unsaved(lost)));
         }
         if flush && self.news.is_some() {
             let deadline = clock::boot_now() + self.flush_on_stop;

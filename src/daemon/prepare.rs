@@ -25,7 +25,7 @@ pub fn software() -> String {
 }
 
 /// Everything checked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Prepared {
     pub(super) gateway: GatewayId,
     pub(super) setup: Setup,
@@ -35,10 +35,13 @@ pub struct Prepared {
     pub(super) uplink: UplinkRules,
     /// Whether it takes the place of a config that ran in this process.
     pub(super) reload: bool,
+    /// Why a later config is not the one in force.
+    pub(super) refused: Option<String>,
 }
 
 /// Checks a config against the files it names.
 pub fn prepare(config: &Config) -> Result<Prepared, DaemonError> {
+    directories(config)?;
     let gateway = identity(&config.gateway.id)?;
     let layers = read_layers(&config.zones.files, &config.decide)?;
     let (http, format) = http(config)?;
@@ -50,7 +53,21 @@ pub fn prepare(config: &Config) -> Result<Prepared, DaemonError> {
         ..UplinkRules::default()
     };
     let setup = setup(config, &gateway);
-    Ok(Prepared { gateway, setup, layers, http, format, uplink, reload: false })
+    Ok(Prepared { gateway, setup, layers, http, format, uplink, reload: false, refused: None })
+}
+
+/// What a life would only find out after the one before it has ended.
+fn directories(config: &Config) -> Result<(), DaemonError> {
+    let socket = Path::new(&config.control.socket).parent().unwrap_or(Path::new("/"));
+    for (key, path) in [
+        ("[gateway] state_dir", Path::new(&config.gateway.state_dir)),
+        ("[control] socket", socket),
+    ] {
+        if !path.is_dir() {
+            return Err(DaemonError::NoDirectory { key, path: path.to_owned() });
+        }
+    }
+    Ok(())
 }
 
 /// The configured id, read from its file where it has one.

@@ -86,6 +86,11 @@ impl Report {
         }
     }
 
+    /// The same, where a later config was refused.
+    pub(super) fn with_refused(self, reload_refused: Option<String>) -> Self {
+        Self { reload_refused, ..self }
+    }
+
     /// Notes what happened at a source; a change of state is one log line.
     pub(super) fn source(&mut self, source: usize, at: BootTime, what: &Happened) {
         let own = &mut self.sources[source];

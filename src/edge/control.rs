@@ -25,8 +25,6 @@ pub use route::{Access, Ask, EVENTS_MAX, EventsQuery, Rights, WAIT_S_MAX, encode
 
 /// Connections at a time: a person, a web page, a scraper, and as many again that hang.
 const CONNECTIONS_MAX: usize = 16;
-/// The longest body of a request: a layer of 100,000 vertices.
-const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The longest answer a command takes: the longest list of events.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Whoever has not sent its request by then is let go.
@@ -99,8 +97,6 @@ pub struct Request {
     pub query: Vec<(String, String)>,
     /// Who asks.
     pub peer: Peer,
-    /// The body.
-    pub body: Vec<u8>,
 }
 
 /// One answer.
@@ -225,20 +221,15 @@ where
     H: Fn(Request) -> F,
     F: Future<Output = Response>,
 {
-    let (parts, body) = request.into_parts();
-    let answer = match Limited::new(body, REQUEST_BYTES_MAX).collect().await {
-        Ok(body) => {
-            handler(Request {
-                method: parts.method,
-                path: parts.uri.path().to_owned(),
-                query: route::parse_query(parts.uri.query().unwrap_or_default()),
-                peer,
-                body: body.to_bytes().to_vec(),
-            })
-            .await
-        }
-        Err(_) => Response::error(413, "the request is too long"),
-    };
+    // Nothing that can be asked has a body, so none is read: a slow or a long one costs nothing.
+    let (parts, _) = request.into_parts();
+    let answer = handler(Request {
+        method: parts.method,
+        path: parts.uri.path().to_owned(),
+        query: route::parse_query(parts.uri.query().unwrap_or_default()),
+        peer,
+    })
+    .await;
     let mut reply = hyper::Response::new(Full::new(Bytes::from(answer.body)));
     *reply.status_mut() = hyper::StatusCode::from_u16(answer.status)
         .expect("a handler answers with a status between 100 and 999");

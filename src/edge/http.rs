@@ -84,7 +84,7 @@ pub enum HttpError {
 }
 
 /// A client for one server. Keeps a connection for the next batch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Http {
     agent: Agent,
     url: String,

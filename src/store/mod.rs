@@ -30,7 +30,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use crate::logic::event::Lane;
 use crate::logic::group::{Batch, Group, Loss, Restored};
-use crate::units::{BootTime, EventTime, Span, StreamId, WallTime};
+use crate::units::{BootTime, Span, StreamId, WallTime};
 
 pub use error::StoreError;
 pub use meter::{Counts, LaneCounts, Meters};
@@ -56,7 +56,10 @@ pub struct Store {
     stream: StreamId,
     run: i64,
     lanes: [LaneState; 2],
-    newest: Option<EventTime>,
+    /// Time that daemons have run on this store: what the spool's age counts in. No receiver and no
+    /// system clock can push it.
+    age: Span,
+    aged_at: BootTime,
     bounds: Bounds,
     page_bytes: u64,
     wal_frames: u64,
@@ -88,7 +91,7 @@ impl Store {
         path: PathBuf,
         stream: StreamId,
         lanes: [LaneState; 2],
-        newest: Option<EventTime>,
+        age: Span,
         run: i64,
         options: &OpenOptions,
     ) -> Result<Self, StoreError> {
@@ -100,7 +103,8 @@ impl Store {
             stream,
             run,
             lanes,
-            newest,
+            age,
+            aged_at: options.now_boot,
             bounds: Bounds { bytes: options.max_bytes, age: options.max_age },
             page_bytes: page_bytes as u64,
             wal_frames: 0,
@@ -125,9 +129,9 @@ impl Store {
     ) -> Result<Committed, StoreError> {
         let started = (self.clock)();
         let mut lanes = self.lanes;
-        let mut newest = self.newest;
+        let age = self.age + (now_boot - self.aged_at).max(Span::ZERO);
         let run = Run { row: self.run, now_boot, now_wall, clean: false };
-        let done = self.transact(group, &run, &mut lanes, &mut newest);
+        let done = self.transact(group, &run, &mut lanes, age);
         let took = (self.clock)() - started;
         self.meters.slowest_commit = self.meters.slowest_commit.max(took);
         let dropped = match done {
@@ -142,30 +146,30 @@ impl Store {
             }
         };
         self.lanes = lanes;
-        self.newest = newest;
+        (self.age, self.aged_at) = (age, now_boot.max(self.aged_at));
         let bytes = self.meter_commit();
         let events = group.events.len() as u32;
         Ok(Committed { events, dropped, bytes, took })
     }
 
-    /// The transaction itself; `lanes` and `newest` are drafts that count only if it succeeds.
+    /// The transaction itself; `lanes` is a draft that counts only if it succeeds.
     fn transact(
         &mut self,
         group: &Group,
         run: &Run,
         lanes: &mut [LaneState; 2],
-        newest: &mut Option<EventTime>,
+        age: Span,
     ) -> Result<u64, StoreError> {
         let at = At { path: &self.path, doing: "committing" };
         let sql = |error| at.sql(error);
         let tx =
             self.conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
         let target = write::Target { conn: &tx, at, stream: &self.stream, now_wall: run.now_wall };
-        write::group(&target, lanes, newest, group)?;
+        write::group(&target, lanes, age, group)?;
         for state in lanes.iter_mut() {
             spool::persist_ack(&tx, state).map_err(sql)?;
         }
-        let dropped = spool::enforce(&tx, lanes, self.bounds, *newest).map_err(sql)?;
+        let dropped = spool::enforce(&tx, lanes, self.bounds, age).map_err(sql)?;
         run.write(&tx).map_err(sql)?;
         tx.commit().map_err(sql)?;
         Ok(dropped)
@@ -214,8 +218,8 @@ impl Store {
     /// Notes that the run ends as it should and moves the WAL. Consumes the store.
     pub fn close_clean(mut self, now_boot: BootTime, now_wall: WallTime) -> Result<(), StoreError> {
         let run = Run { row: self.run, now_boot, now_wall, clean: true };
-        let (mut lanes, mut newest) = (self.lanes, self.newest);
-        self.transact(&Group::default(), &run, &mut lanes, &mut newest)?;
+        let mut lanes = self.lanes;
+        self.transact(&Group::default(), &run, &mut lanes, self.age)?;
         let at = At { path: &self.path, doing: "closing" };
         self.conn.close().map_err(|(_, error)| at.sql(error))
     }
@@ -290,6 +294,13 @@ impl Store {
     pub fn pending_loss(&self) -> Result<Vec<Loss>, StoreError> {
         let at = At { path: &self.path, doing: "reading losses" };
         spool::pending_loss(&self.conn).map_err(|error| at.sql(error))
+    }
+
+    /// Whether an `events_lost` waits to be acknowledged: what is lost meanwhile waits for the next
+    /// one, so that a full spool does not fill itself (DEL-1: at most one unsent).
+    pub fn loss_report_waits(&self) -> Result<bool, StoreError> {
+        let at = At { path: &self.path, doing: "reading losses" };
+        spool::loss_report_waits(&self.conn).map_err(|error| at.sql(error))
     }
 
     /// The newest events that are wanted, in seq order: the waiting ones and the last

@@ -215,8 +215,8 @@ impl Migrated {
         let mut restored = restore::believed(&conn, at, stream.clone(), &lanes)?;
         restored.fresh = fresh || begun;
         let run = begin(&mut conn, &stream, options).map_err(sql)?;
-        let newest = restored.assets.iter().filter_map(|row| row.watermark).max();
-        let store = Store::begun(conn, path, stream, lanes, newest, run, options)?;
+        let age = super::spool::age(&conn).map_err(sql)?;
+        let store = Store::begun(conn, path, stream, lanes, age, run, options)?;
         Ok((store, restored))
     }
 }

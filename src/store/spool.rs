@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::lane::{LaneState, ROW_OVERHEAD_BYTES, name};
 use crate::logic::event::{Event, Kind, Lane};
 use crate::logic::group::{Batch, Loss, StoredEvent};
-use crate::units::{EventTime, Span};
+use crate::units::Span;
 
 /// How many acknowledged events stay for `geofenced events` to show: a busy day's worth.
 pub(super) const HISTORY_ROWS: u64 = 1_000;
@@ -25,7 +25,7 @@ pub(super) const LOSSES_READ: u64 = 1_000;
 pub(super) struct Bounds {
     /// `[spool] max_bytes`.
     pub(super) bytes: u64,
-    /// `[spool] max_age`, in event time: no step of the system clock ages anything.
+    /// `[spool] max_age`, in the store's own time: no step of any clock ages anything.
     pub(super) age: Span,
 }
 
@@ -80,25 +80,25 @@ pub(super) fn weigh(
     })
 }
 
-/// Drops what is too old, then what is too much. `newest` is the event time that age counts from.
+/// Drops what is too old, then what is too much. `age` is the store's own time.
 pub(super) fn enforce(
     conn: &Connection,
     lanes: &mut [LaneState; 2],
     bounds: Bounds,
-    newest: Option<EventTime>,
+    age: Span,
 ) -> rusqlite::Result<u64> {
     let mut dropped = 0;
-    if let Some(newest) = newest {
-        for state in lanes.iter_mut() {
-            let old = older_than(conn, state, newest - bounds.age)?;
-            dropped += drop_rows(conn, state, &old, "age")?;
-        }
+    for state in lanes.iter_mut() {
+        let cutoff = age - bounds.age;
+        let old = victims(conn, state, |victim| victim.age >= cutoff)?;
+        dropped += drop_rows(conn, state, &old, "age")?;
     }
     for lane in [Lane::Telemetry, Lane::Events] {
         let total = lanes[0].bytes + lanes[1].bytes;
         let state = &mut lanes[super::lane::index(lane)];
         if total > bounds.bytes && state.waiting > 0 {
-            let victims = oldest(conn, state, total - bounds.bytes)?;
+            // A tenth more than must go: a full spool then drops now and then, not at each commit.
+            let victims = oldest(conn, state, total - bounds.bytes + bounds.bytes / 10)?;
             dropped += drop_rows(conn, state, &victims, "quota")?;
         }
     }
@@ -109,7 +109,7 @@ pub(super) fn enforce(
 struct Victim {
     seq: u64,
     bytes: u64,
-    time: Option<EventTime>,
+    age: Span,
 }
 
 /// Waiting rows in seq order until `enough` says stop before one.
@@ -119,7 +119,7 @@ fn victims(
     mut enough: impl FnMut(&Victim) -> bool,
 ) -> rusqlite::Result<Vec<Victim>> {
     let sql = format!(
-        "SELECT seq, octet_length(body), time_ns FROM {}
+        "SELECT seq, octet_length(body), age_ns FROM {}
          WHERE seq > ?1 AND kind <> ?2 ORDER BY seq",
         name(state.lane)
     );
@@ -130,7 +130,7 @@ fn victims(
         let victim = Victim {
             seq: row.get::<_, i64>(0)? as u64,
             bytes: row.get::<_, i64>(1)? as u64 + ROW_OVERHEAD_BYTES,
-            time: row.get::<_, Option<i64>>(2)?.map(EventTime::from_nanos),
+            age: Span::from_nanos(row.get(2)?),
         };
         if enough(&victim) {
             break;
@@ -148,20 +148,6 @@ fn oldest(conn: &Connection, state: &LaneState, excess: u64) -> rusqlite::Result
         freed += victim.bytes;
         enough
     })
-}
-
-/// The rows at the head that lie before `cutoff`. Those without a time, from before the first
-/// fix ever, go with the first timed one behind them.
-fn older_than(
-    conn: &Connection,
-    state: &LaneState,
-    cutoff: EventTime,
-) -> rusqlite::Result<Vec<Victim>> {
-    let mut old = victims(conn, state, |victim| victim.time.is_some_and(|time| time >= cutoff))?;
-    while old.last().is_some_and(|victim| victim.time.is_none()) {
-        old.pop();
-    }
-    Ok(old)
 }
 
 /// Deletes rows and records their seqs as lost, one range for each run without a hole.
@@ -317,4 +303,16 @@ pub(super) fn parse(row: &rusqlite::Row<'_>, seq: u64) -> Option<StoredEvent> {
     let body: String = row.get(1).ok()?;
     let event: Event = serde_json::from_str(&body).ok()?;
     (event.seq == seq).then_some(StoredEvent { event, body })
+}
+
+/// Whether any loss is named by an `events_lost` that is not acknowledged.
+pub(super) fn loss_report_waits(conn: &Connection) -> rusqlite::Result<bool> {
+    conn.prepare_cached("SELECT 1 FROM loss WHERE reported_by IS NOT NULL LIMIT 1")?.exists([])
+}
+
+/// The store's own time when it was last written.
+pub(super) fn age(conn: &Connection) -> rusqlite::Result<Span> {
+    let sql = "SELECT max(coalesce((SELECT max(age_ns) FROM event), 0),
+                          coalesce((SELECT max(age_ns) FROM telemetry), 0))";
+    conn.query_row(sql, [], |row| row.get(0)).map(Span::from_nanos)
 }

@@ -11,7 +11,7 @@ use super::error::{At, StoreError};
 use super::lane::{LaneState, ROW_OVERHEAD_BYTES, index, name, sequence};
 use crate::logic::event::{Event, Kind};
 use crate::logic::group::{AssetRow, Group, LayerRow, PairKey, PairRow};
-use crate::units::{EventTime, StreamId, WallTime};
+use crate::units::{EventTime, Span, StreamId, WallTime};
 
 /// What a group is written into.
 pub(super) struct Target<'a> {
@@ -21,20 +21,19 @@ pub(super) struct Target<'a> {
     pub(super) now_wall: WallTime,
 }
 
-/// Writes all of `group` but the run row. `newest` is the latest watermark of any asset.
+/// Writes all of `group` but the run row. `age` is the store's own time (see [`super::Store`]).
 pub(super) fn group(
     target: &Target<'_>,
     lanes: &mut [LaneState; 2],
-    newest: &mut Option<EventTime>,
+    age: Span,
     group: &Group,
 ) -> Result<(), StoreError> {
     numbers_agree(target, lanes)?;
     for row in &group.assets {
         asset(target, row)?;
-        *newest = (*newest).max(row.watermark);
     }
     for row in &group.events {
-        event(target, &mut lanes[index(row.kind.lane())], *newest, row)?;
+        event(target, &mut lanes[index(row.kind.lane())], age, row)?;
     }
     memberships(target.conn, group).map_err(|error| target.at.sql(error))?;
     numbers_agree(target, lanes)
@@ -59,7 +58,7 @@ fn numbers_agree(target: &Target<'_>, lanes: &[LaneState; 2]) -> Result<(), Stor
 fn event(
     target: &Target<'_>,
     state: &mut LaneState,
-    newest: Option<EventTime>,
+    age: Span,
     event: &Event,
 ) -> Result<(), StoreError> {
     let expected = Event::id_of(target.stream, state.lane, state.last + 1);
@@ -68,18 +67,15 @@ fn event(
         return Err(StoreError::Sequence { lane: name(state.lane), expected, found });
     }
     let body = event.to_json();
-    // What age counts from: the latest watermark when it was committed, not the event's own time,
-    // which a receiver that woke in 1980 would make old at birth.
-    let time = newest.or(event.time()).map(EventTime::nanos);
     let sql = format!(
-        "INSERT INTO {} (kind, time_ns, recorded_ns, body) VALUES (?1, ?2, ?3, ?4)",
+        "INSERT INTO {} (kind, age_ns, recorded_ns, body) VALUES (?1, ?2, ?3, ?4)",
         name(state.lane)
     );
     let given = target
         .conn
         .prepare_cached(&sql)
         .and_then(|mut insert| {
-            insert.insert(params![event.kind.name(), time, target.now_wall.nanos(), body])
+            insert.insert(params![event.kind.name(), age.nanos(), target.now_wall.nanos(), body])
         })
         .map_err(|error| target.at.sql(error))? as u64;
     if given != event.seq {

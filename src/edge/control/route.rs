@@ -33,7 +33,7 @@ pub struct Rights {
 impl Rights {
     /// The owner is whoever runs the daemon; a group that does not exist has no members. The
     /// group that reads is the socket file's, and asked of the kernel alone.
-    pub fn of_groups(_group: &str, admin_group: &str) -> Self {
+    pub fn of_group(admin_group: &str) -> Self {
         let found = nix::unistd::Group::from_name(admin_group).ok().flatten();
         let owner_uid = nix::unistd::geteuid().as_raw();
         Self { owner_uid, admin_group: found.map(|group| group.gid.as_raw()) }
@@ -163,7 +163,7 @@ mod tests {
     fn ask(method: Method, target: &str, peer: Peer) -> Result<Ask, Response> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (path, query) = (path.to_owned(), parse_query(query));
-        route(&Request { method, path, query, peer, body: Vec::new() }, &RIGHTS)
+        route(&Request { method, path, query, peer }, &RIGHTS)
     }
 
     #[test]

@@ -20,19 +20,19 @@ CREATE TABLE run (
 ) STRICT;
 
 -- The two streams. seq is AUTOINCREMENT: SQLite too remembers the last one given (INV-3).
--- time_ns is the latest watermark of any asset at the commit, from which age counts, recorded_ns
--- the system clock; neither orders anything.
+-- age_ns is the store's own time, which only running daemons advance; recorded_ns the system
+-- clock, a hint. Neither orders anything.
 CREATE TABLE event (
     seq         INTEGER PRIMARY KEY AUTOINCREMENT,
     kind        TEXT    NOT NULL,
-    time_ns     INTEGER,
+    age_ns      INTEGER NOT NULL,
     recorded_ns INTEGER NOT NULL,
     body        TEXT    NOT NULL
 ) STRICT;
 CREATE TABLE telemetry (
     seq         INTEGER PRIMARY KEY AUTOINCREMENT,
     kind        TEXT    NOT NULL,
-    time_ns     INTEGER,
+    age_ns      INTEGER NOT NULL,
     recorded_ns INTEGER NOT NULL,
     body        TEXT    NOT NULL
 ) STRICT;

@@ -21,8 +21,8 @@ pub(super) fn boot(secs: i64) -> BootTime {
 pub(super) fn wall(secs: i64) -> WallTime {
     WallTime::from_nanos(secs * 1_000_000_000)
 }
-pub(super) fn utc(secs: i64) -> EventTime {
-    EventTime::from_nanos(secs * 1_000_000_000)
+pub(super) fn utc(secs: i64) -> crate::units::EventTime {
+    crate::units::EventTime::from_nanos(secs * 1_000_000_000)
 }
 
 pub(super) fn options() -> OpenOptions {
