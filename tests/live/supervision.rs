@@ -196,6 +196,8 @@ fn inv_8_sighup_with_something_bad_changes_nothing() {
         ("zones/a.geojson", bad_layer.as_str(), "radius_m"),
         ("conf.d/z.toml", "[decide]\nconfirm = 99\n", "confirm"),
         ("conf.d/z.toml", "[decide]\nconfrim = 2\n", "confrim"),
+        ("conf.d/z.toml", "[gateway]\nstate_dir = \"/nonexistent/x\"\n", "state_dir"),
+        ("conf.d/z.toml", "[control]\nsocket = \"/nonexistent/s.sock\"\n", "socket"),
     ] {
         let before = std::fs::read_to_string(site.path(name)).ok();
         systemd.rest();
@@ -207,6 +209,7 @@ fn inv_8_sighup_with_something_bad_changes_nothing() {
         let log = site.log();
         assert!(log.lines().any(|l| l.contains("refused") && l.contains(why)), "{why}: {log}");
         assert!(daemon.alive());
+        site.await_status("status says so", |s| s["problems"].to_string().contains("refused"));
         match before {
             Some(before) => site.write(name, &before),
             None => std::fs::remove_file(site.path(name)).unwrap(),
@@ -216,6 +219,32 @@ fn inv_8_sighup_with_something_bad_changes_nothing() {
     await_true("it goes on", || count(&records(&site.server), "fence_exit") == 1);
     daemon.stop();
     assert_eq!(count(&records(&site.server), "gateway_started"), 1);
+}
+
+/// DEL-1: a full spool drops the oldest, says so once, and then rests; it does not fill itself.
+#[test]
+fn del_1_a_full_spool_rests() {
+    let site = Site::trusted();
+    site.write("zones/a.geojson", &drive::gate(1, &[]));
+    site.write(
+        "conf.d/s.toml",
+        "[spool]\nmax_bytes = \"256KiB\"\n[uplink]\nurl = \"http://127.0.0.1:9/v1\"\n",
+    );
+    let pty = Pty::plug(&site.path("gnss"));
+    let daemon = site.start_open();
+    // To and fro through the gate, twenty seconds on either side.
+    let metres = (0..16_000).map(|second| if second / 20 % 2 == 0 { 300.0 } else { 0.0 });
+    site.feed_to_end(pty, &drive::bytes(&drive::made_up(1000, metres)));
+    let full = site.await_status("the oldest go", |s| s["events"]["lost"].as_u64() > Some(0));
+    pause(Span::from_secs(2));
+    let settled = site.status().unwrap();
+    pause(Span::from_secs(3));
+    let later = site.status().unwrap();
+    for key in ["decided", "waiting", "lost"] {
+        assert_eq!(settled["events"][key], later["events"][key], "{key}: {full}");
+    }
+    assert_eq!(settled["store"]["commits"], later["store"]["commits"]);
+    daemon.stop();
 }
 
 /// DEL-2, A10: SIGTERM commits and ends in time whatever the server does; nothing is lost and
