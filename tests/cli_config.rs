@@ -210,6 +210,62 @@ const ZONES: &str = r#"{"type":"FeatureCollection","geofenced":{"layer":"a","ver
 const NMEA: &str = "$GPRMC,120000.00,V,,,,,,,301126,,,N*7A\r\n";
 const CSV: &str = "asset,time,lat,lon\na,2026-11-30T12:00:00Z,48.5,11\n";
 
+/// A line without an end is refused, not kept: in CSV, where nothing after it can be trusted, and
+/// in JSON lines, where it is one bad line whatever lies in it. What comes in pieces is known.
+#[test]
+fn a_replay_keeps_no_line_longer_than_a_record() {
+    let row = r#"{"asset":"a","time":"2026-11-30T12:00:00Z","lat":48.5,"lon":11}"#;
+    let long = format!(r#"{{"x":"{:16384}{row}"#, "");
+    let json = format!("{row}\n{long}\n{{}}\n");
+    let dir = folder(&[("a.jsonl", json.as_bytes())]);
+    let bin = assert_cmd::cargo::cargo_bin("geofenced");
+    let head = "printf 'asset,time,lat,lon\\n'";
+    for (input, exit, fixes, parts) in [
+        (
+            format!("({head}; head -c 64M /dev/zero)"),
+            65,
+            0,
+            &["-:2: a line is longer than 16384 bytes"][..],
+        ),
+        ("cat a.jsonl".to_owned(), 65, 1, &["-:2: ", "bytes long", "2 lines could not"]),
+        (
+            "(printf 'asset,ti'; sleep 0.2; printf 'me,lat,lon\\na,2026-11-30T12:00:00Z,48,11\\n')"
+                .to_owned(),
+            0,
+            1,
+            &[],
+        ),
+    ] {
+        let line = format!("{input} | '{}' replay - --print fixes", bin.display());
+        let mut bash = std::process::Command::new("bash");
+        let out = bash.current_dir(dir.path()).args(["-c", &line]).output().unwrap();
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(exit), "{input}: {said}");
+        assert_eq!(text(&out.stdout).lines().count(), fixes, "{input}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{input}: {said}");
+    }
+}
+
+/// A pipe or a device has no end that can be counted on.
+#[test]
+fn a_config_or_a_layer_that_is_no_file_is_refused_at_once() {
+    let dir = folder(&[("far.csv", CSV.as_bytes())]);
+    assert!(
+        std::process::Command::new("mkfifo").arg(dir.path().join("p")).status().unwrap().success()
+    );
+    for (args, exit) in [
+        (&["config", "check", "p"][..], 66),
+        (&["config", "check", "/dev/zero"], 66),
+        (&["zones", "check", "p"], 65),
+        (&["replay", "far.csv", "--zones", "p"], 65),
+    ] {
+        let out = geofenced(dir.path(), args);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(exit), "{args:?}: {said}");
+        assert!(said.contains("not a regular file"), "{args:?}: {said}");
+    }
+}
+
 /// A replay that decides nothing says why, and one without any fix is bad data.
 #[test]
 fn a_replay_of_nothing_says_so() {

@@ -74,7 +74,13 @@ fn beside(file: &Path) -> Result<Vec<ConfigFile>, CliError> {
 
 /// Reads one file.
 pub fn read(path: &Path) -> Result<ConfigFile, CliError> {
-    let size = fs::metadata(path).map_err(|e| CliError::reading(path, &e))?.len();
+    let meta = fs::metadata(path).map_err(|e| CliError::reading(path, &e))?;
+    // Before it is opened: to open a pipe waits for its writer.
+    if !meta.is_file() && !meta.is_dir() {
+        let message = format!("{}: is not a regular file, a file is needed", path.display());
+        return Err(CliError::new(Exit::NoInput, message));
+    }
+    let size = meta.len();
     if size > FILE_BYTES_MAX {
         let message =
             format!("{}: is {size} bytes long; a config has at most 1 MiB", path.display());

@@ -17,6 +17,7 @@ pub mod exit;
 pub mod log;
 pub mod out;
 pub mod replay;
+mod replay_input;
 mod replay_print;
 pub mod run;
 pub mod status;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::out::Out;
+use super::replay_input::{self, BoundedLines};
 use super::{CliError, ConfigArg, Exit, Verbosity, config_files, replay_print, run};
 use crate::daemon::{self, REPLAY_RECEIVED, REPLAY_TRUSTED};
 use crate::logic::config::{Config, ConfigFile};
@@ -67,7 +68,7 @@ pub enum Format {
 const DEFAULT_CONFIG: &str = "[gateway]\nid = \"replay\"\n[[source]]\nname = \"replay\"\n\
     kind = \"file\"\npath = \"-\"\n[zones]\nfiles = [\"-\"]\n[uplink]\nkind = \"none\"\n";
 
-/// Enough of an input to tell what it is, and a read of the rest.
+/// A read of an input.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A progress bar is for inputs that take a while.
@@ -131,10 +132,11 @@ fn config(args: &Args) -> Result<Config, CliError> {
 
 /// Whether a file given as zones is a drive.
 fn is_recording(path: &Path) -> bool {
-    let mut first = Vec::new();
-    let read = File::open(path)
-        .and_then(|file| file.take(record::SNIFF_BYTES as u64).read_to_end(&mut first));
-    let format = read.ok().and_then(|_| record::Format::sniff(&first));
+    if !path.is_file() {
+        return false;
+    }
+    let first = File::open(path).and_then(|mut file| replay_input::first_bytes(&mut file));
+    let format = first.ok().and_then(|first| record::Format::sniff(&first));
     matches!(format, Some(record::Format::Nmea | record::Format::Csv))
 }
 
@@ -166,17 +168,18 @@ impl Replay {
     fn read(&mut self, path: &Path) -> Result<(), CliError> {
         let (source, length) = open(path)?;
         let bar = bar(length);
-        let source: Box<dyn Read> = match &bar {
+        let mut source: Box<dyn Read> = match &bar {
             Some(bar) => Box::new(bar.wrap_read(source)),
             None => source,
         };
-        let mut reader = BufReader::with_capacity(CHUNK_BYTES, source);
-        let reading = |error: io::Error| CliError::reading(path, &error);
-        let first = reader.fill_buf().map_err(reading)?;
+        let first = replay_input::first_bytes(&mut source)
+            .map_err(|error| CliError::reading(path, &error))?;
         if first.is_empty() {
             return Ok(());
         }
-        match record::Format::sniff(first) {
+        let format = record::Format::sniff(&first);
+        let mut reader = BufReader::with_capacity(CHUNK_BYTES, first.as_slice().chain(source));
+        match format {
             Some(record::Format::Nmea) => self.nmea(&mut reader, path)?,
             Some(record::Format::Csv) => self.csv(&mut reader, path)?,
             Some(record::Format::JsonLines) => self.json_lines(&mut reader, path)?,
@@ -215,13 +218,13 @@ impl Replay {
         let bad = |line: u64, why: String| {
             CliError::new(Exit::Data, format!("{}:{line}: {why}", path.display()))
         };
-        let mut rows = record::csv_reader().from_reader(reader);
+        let mut rows = record::csv_reader().from_reader(BoundedLines::new(reader));
         let header = rows.byte_headers().map_err(|error| bad(1, error.to_string()))?;
         let columns = record::Columns::new(header).map_err(|error| bad(1, error.to_string()))?;
         let mut row = csv::ByteRecord::new();
         loop {
-            let more = rows.read_byte_record(&mut row).map_err(|e| bad(0, e.to_string()))?;
-            if !more {
+            let more = rows.read_byte_record(&mut row);
+            if !more.map_err(|error| bad(rows.position().line(), error.to_string()))? {
                 return Ok(());
             }
             let line = row.position().map_or(0, csv::Position::line);
@@ -233,9 +236,7 @@ impl Replay {
     fn json_lines(&mut self, reader: &mut impl BufRead, path: &Path) -> Result<(), CliError> {
         let mut line = Vec::new();
         for number in 1.. {
-            line.clear();
-            let limit = record::RECORD_BYTES_MAX as u64 + 1;
-            let read = reader.by_ref().take(limit).read_until(b'\n', &mut line);
+            let read = replay_input::line(reader, &mut line);
             if read.map_err(|error| CliError::reading(path, &error))? == 0 {
                 break;
             }

@@ -22,6 +22,9 @@ pub enum FileError {
     /// Not a file.
     #[error("`{}` is a directory, a file is needed", .0.display())]
     Directory(PathBuf),
+    /// A pipe, a socket or a device: opening or reading it may never end.
+    #[error("`{}` is not a regular file, a file is needed", .0.display())]
+    NotAFile(PathBuf),
     /// Longer than the cap.
     #[error("`{}` is longer than {bytes_max} bytes", path.display())]
     TooBig {
@@ -65,6 +68,11 @@ impl FileError {
 
 /// The whole of a file of at most `bytes_max` bytes.
 pub fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
+    // Before it is opened: to open a pipe waits for its writer.
+    let kind = fs::metadata(path).map_err(|e| FileError::new(path, e))?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(FileError::NotAFile(path.into()));
+    }
     let file = File::open(path).map_err(|e| FileError::new(path, e))?;
     let mut bytes = Vec::new();
     file.take(bytes_max.saturating_add(1))

@@ -94,8 +94,12 @@ fn whole_files_are_read_up_to_their_cap() {
     assert!(text.contains("byte 2"), "{text}");
     assert!(matches!(read_text(dir.path(), 9), Err(FileError::Directory(_))));
     assert!(matches!(read_bytes(&dir.path().join("no"), 9), Err(FileError::Missing(_))));
-    // A device without an end is not read for ever.
-    assert!(matches!(read_bytes(Path::new("/dev/zero"), 9), Err(FileError::TooBig { .. })));
+    // Neither a device without an end nor a pipe without a writer is waited for.
+    let pipe = dir.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for path in [&pipe, Path::new("/dev/zero")] {
+        assert!(matches!(read_bytes(path, 9), Err(FileError::NotAFile(_))));
+    }
 }
 
 #[test]

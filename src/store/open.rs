@@ -232,6 +232,10 @@ enum Header {
 fn header(path: &Path) -> Result<Vec<u8>, StoreError> {
     let at = At { path, doing: "reading its header" };
     let mut bytes = Vec::new();
+    // Before it is opened: to open a pipe waits for its writer.
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        return Err(StoreError::NotOurs(path.to_owned()));
+    }
     match File::open(path) {
         Ok(file) => {
             file.take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(|error| at.io(error))?;

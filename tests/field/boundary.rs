@@ -140,7 +140,11 @@ fn b9_zone_between_two_fixes() {
     check("B9 killed", &s, &timeline[..], &[]);
     let mut timeline = start();
     timeline.extend([Stop(5.0), Fix(10.0, OUT_E), Stop(15.0), Fix(20.0, OUT_E)]);
-    check("B9 stopped", &s, &timeline, &["passed S at=6.67"]);
+    check("B9 stopped", &s, &timeline, &[]);
+    // Where it was before a restart is no end of a path; what it drives after one is.
+    let mut timeline = start();
+    timeline.extend([Stop(2.0), Stay(3.0, 3, 1.0, west), Fix(10.0, OUT_E), Fix(20.0, OUT_E)]);
+    check("B9 after a restart", &s, &timeline, &["passed S observed from=5 to=10 by=20"]);
 
     // Beside us, 20 m east of the zone; one fix 30 m west of that, 10 m in; and back.
     let beside = (48.0005, 11.00227);

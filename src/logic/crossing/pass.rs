@@ -83,18 +83,24 @@ impl PassTrack {
     fn arrive(&mut self, shape: &Shape, context: &Context, here: Point) -> Option<What> {
         if let Some(crossed) = self.crossed.take() {
             let stays = shape.crossing(crossed.to.position, here.position).is_none();
-            if stays && self.silence <= context.silence_limit {
+            if stays && self.heard(context) {
                 *self = Self::default();
                 return Some(crossed.passed());
             }
         }
         let from = self.from?;
         let line = shape.crossing(from.position, here.position);
-        match line.filter(|_| self.path_crossed && self.silence <= context.silence_limit) {
+        match line.filter(|_| self.path_crossed && self.heard(context)) {
             Some(shares) => self.crossed = Some(Crossed { from, to: here, shares }),
             None => *self = Self::default(),
         }
         None
+    }
+
+    /// Whether the path so far holds no gap: neither a silence nor a restart.
+    fn heard(&self, context: &Context) -> bool {
+        let restarted = self.from.is_some_and(|from| context.restarted_after >= Some(from.time));
+        self.silence <= context.silence_limit && !restarted
     }
 }
 

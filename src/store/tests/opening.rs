@@ -167,6 +167,21 @@ fn sto_7_another_gateway_id_starts_a_new_stream_and_keeps_the_old_store() {
     assert!(aside.detail.contains("belongs to gateway gw-1, not gw-2"), "{}", aside.detail);
 }
 
+/// A pipe, a device or a directory in its place is refused at once, and left as it is.
+#[test]
+fn sto_4_what_is_no_file_is_not_ours() {
+    let (dir, path) = dir();
+    let pipe = dir.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::fs::create_dir(&path).unwrap();
+    for path in [pipe.as_path(), Path::new("/dev/zero"), &path] {
+        let error = Store::start(path, &options()).err().unwrap();
+        assert!(matches!(error, StoreError::NotOurs(_)), "{error}");
+        let error = ReadOnly::open(path).err().unwrap();
+        assert!(matches!(error, StoreError::NotOurs(_)), "{error}");
+    }
+}
+
 /// Reading a stopped daemon's store changes nothing, after a kill or a clean end.
 #[test]
 fn reading_a_file_leaves_it_as_it_is() {
