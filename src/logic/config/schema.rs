@@ -125,7 +125,7 @@ pub(super) const KEYS: &[Key] = &[
 
     key("spool", "max_bytes", Shape::Size { min: 256 * 1024 }, Some(r#""64MiB""#),
         "most that waits"),
-    key("spool", "max_age", TICK, Some(r#""90d""#), "longest that waits"),
+    key("spool", "max_age", TICK, Some(r#""90d""#), "longest that waits, in time that the daemon ran"),
 
     key("events", "position", Shape::Choice(PositionDetail::NAMES), Some(r#""crossing+fix""#),
         "what of a position leaves the vehicle"),
