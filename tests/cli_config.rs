@@ -50,14 +50,17 @@ fn with(more: &str) -> Vec<u8> {
 
 #[test]
 fn a_good_config_is_said_to_be_good() {
+    // A machine that has the directories for the store and the socket.
+    let places = "state_dir = \".\"\n[control]\nsocket = \"./s\"\n[[source]]";
+    let core = CORE.replace("[[source]]", places);
     let layer =
         br#"{"type":"FeatureCollection","geofenced":{"layer":"l","version":1},"features":[]}"#;
     let warning = "geofenced: warning: `run` would not start on this machine: ";
     for (files, told) in [
-        (vec![("c.toml", CORE.as_bytes()), ("z.geojson", layer.as_slice())], String::new()),
-        (vec![("c.toml", CORE.as_bytes())], format!("{warning}`z.geojson` does not exist\n")),
+        (vec![("c.toml", core.as_bytes()), ("z.geojson", layer.as_slice())], String::new()),
+        (vec![("c.toml", core.as_bytes())], format!("{warning}`z.geojson` does not exist\n")),
         (
-            vec![("c.toml", CORE.as_bytes()), ("z.geojson", b"[]")],
+            vec![("c.toml", core.as_bytes()), ("z.geojson", b"[]")],
             format!("{warning}z.geojson: refused\n"),
         ),
     ] {
