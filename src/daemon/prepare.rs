@@ -59,6 +59,8 @@ pub fn prepare(config: &Config) -> Result<Prepared, DaemonError> {
 /// What a life would only find out after the one before it has ended.
 fn directories(config: &Config) -> Result<(), DaemonError> {
     let socket = Path::new(&config.control.socket).parent().unwrap_or(Path::new("/"));
+    // A bare name lies where we stand.
+    let socket = if socket.as_os_str().is_empty() { Path::new(".") } else { socket };
     for (key, path) in [
         ("[gateway] state_dir", Path::new(&config.gateway.state_dir)),
         ("[control] socket", socket),
