@@ -42,6 +42,9 @@ const CHANNEL_REQUESTS: usize = 64;
 /// SIGTERM to exit at the most; the issue asks for 4 s and `flush_on_stop` takes 3 s of them.
 const STOP_MAX: Duration = Duration::from_millis(3800);
 
+/// A start may take this long before systemd gives it up.
+const START_MAX: Duration = Duration::from_secs(90);
+
 /// A reload waits this long for the store: a disk may stall for 30 s.
 const RELOAD_MAX: Duration = Duration::from_secs(40);
 
@@ -130,6 +133,8 @@ async fn one_life(
     let socket = std::path::Path::new(&config.control.socket);
     let listener = control::bind(socket, Some(&config.control.group))
         .map_err(|error| Fall::Start(DaemonError::Control(error)))?;
+    // After an unclean stop the store is checked first, which takes a while on a slow disk.
+    let _ = systemd::extend_timeout(START_MAX);
     // STO-4: open → check → migrate → layers → memberships, then READY, then sources.
     let (tell, news) = watch::channel(0);
     let lines = pipeline::Lines { desk: requests.clone(), requests: asked, inputs, tell };

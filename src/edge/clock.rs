@@ -78,11 +78,6 @@ pub fn until(deadline: BootTime) -> Duration {
     (deadline - boot_now()).to_std()
 }
 
-/// [`until`] as a tokio future.
-pub async fn sleep_until(deadline: BootTime) {
-    tokio::time::sleep(until(deadline)).await;
-}
-
 /// Memory of this process that is in RAM now, in bytes; 0 where /proc does not tell.
 pub fn memory_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -103,13 +103,6 @@ impl Uplink {
         }
     }
 
-    /// Goes by other rules from the next batch on; a learnt limit is learnt anew.
-    pub fn set_rules(&mut self, rules: UplinkRules) {
-        let limit = Limit { events: rules.batch_max.max(1), successes: 0 };
-        (self.events_limit, self.telemetry_limit) = (limit, limit);
-        self.rules = rules;
-    }
-
     /// What status shows.
     pub fn state(&self) -> &UplinkState {
         &self.state

@@ -81,10 +81,12 @@ fn curve_place(r: &Rect) -> u64 {
     spread(middle(0)) | (spread(middle(1)) << 1)
 }
 
-/// What [`Index`] must answer, by asking every box in turn. For tests and small sets.
+/// What [`Index`] must answer, by asking every box in turn (INV-6).
+#[cfg(test)]
 #[derive(Clone, Debug, Default)]
 pub struct NaiveIndex(Vec<Bounds>);
 
+#[cfg(test)]
 impl NaiveIndex {
     /// Keeps the boxes.
     pub fn build(boxes: impl Iterator<Item = Bounds>) -> Self {
@@ -109,6 +111,7 @@ impl NaiveIndex {
 }
 
 /// The box as the index keeps it: rounded outwards to the grid.
+#[cfg(test)]
 fn on_grid(b: &Bounds) -> Bounds {
     let down = |deg: f64| (deg * PER_DEG).floor() / PER_DEG;
     let up = |deg: f64| (deg * PER_DEG).ceil() / PER_DEG;

@@ -39,7 +39,9 @@ pub use circle::{Circle, RADIUS_MAX_M};
 pub use corridor::{Corridor, HALF_WIDTH_MAX_M};
 pub use fault::{FaultKind, RingName, ShapeFault, Slip, SlipKind};
 pub use ground::distance_m;
-pub use index::{Index, NaiveIndex};
+pub use index::Index;
+#[cfg(test)]
+pub use index::NaiveIndex;
 pub use polygon::Polygons;
 
 pub(crate) use path::{Path, TURN};

@@ -1,4 +1,4 @@
-//! GeoJSON to a checked [`Layer`]; fingerprints; the difference of two versions.
+//! GeoJSON to a checked [`Layer`], and fingerprints.
 //!
 //! Always holds: a `Layer` that exists passed every check (INV-8); foreign bytes give a layer or
 //! the list of all their faults, never a panic.
@@ -10,7 +10,6 @@ use crate::logic::geometry::Shape;
 use crate::units::{EventTime, LayerId, Span, ZoneId};
 
 mod coordinates;
-mod diff;
 mod fault;
 mod feature;
 mod fingerprint;
@@ -19,7 +18,6 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub use diff::{Diff, diff};
 pub use fault::{Fault, Place, Repair};
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use read::{

@@ -1,4 +1,4 @@
-//! Tests of reading layers, fingerprints (LAY-1) and differences.
+//! Tests of reading layers, and fingerprints (LAY-1).
 
 use super::*;
 use crate::logic::config::Decide;
@@ -289,25 +289,4 @@ fn lay_1_circles_and_corridors_count_their_size() {
     let (there, back) = ("[[11,48],[11.1,48],[11.1,48.1]]", "[[11.1,48.1],[11.1,48],[11,48]]");
     assert_eq!(corridor(there, "30"), corridor(back, "30"));
     assert_ne!(corridor(there, "30"), corridor(there, "31"));
-}
-
-#[test]
-fn lay_1_diff_touches_exactly_what_changed() {
-    let zones = |list: &[(&str, &str)]| {
-        let features: Vec<String> = list
-            .iter()
-            .map(|(id, lon)| {
-                let point = format!(r#"{{"type":"Point","coordinates":[{lon},48]}}"#);
-                feature(id, r#"{"radius_m":50}"#, &point)
-            })
-            .collect();
-        read(&features).unwrap().layer
-    };
-    let old = zones(&[("kept", "1"), ("gone", "2"), ("moved", "3")]);
-    let new = zones(&[("new", "2"), ("moved", "3.1"), ("kept", "1")]);
-    let before: Vec<_> = old.zones.iter().map(|z| (z.id.clone(), z.fingerprint)).collect();
-    let id = |text: &str| vec![ZoneId::new(text).unwrap()];
-    let right =
-        Diff { added: id("new"), removed: id("gone"), reshaped: id("moved"), kept: id("kept") };
-    assert_eq!(diff(&before, &new), right);
 }
