@@ -84,7 +84,7 @@ fn state_that_cannot_be_gone_on_with() {
         "conf.d/z.toml",
         &format!("[gateway]\nstate_dir = \"{}\"\n", site.path("none").display()),
     );
-    check(&site, || site.command(&RUN), 78, &["none", "no such directory", "state_dir"]);
+    check(&site, || site.command(&RUN), 78, &["none", "there is no directory", "state_dir"]);
     fs::remove_file(site.path("conf.d/z.toml")).unwrap();
 
     site.write("state/geofenced.db", "Dear diary,\n");
@@ -145,7 +145,7 @@ fn control_sockets_that_cannot_be_made() {
         site.write("conf.d/z.toml", &format!("[control]\nsocket = \"{}\"\n", path.display()));
         check(&site, || site.command(&RUN), exit, words);
     };
-    socket("none/control.sock", 78, &["none/control.sock", "does not exist"]);
+    socket("none/control.sock", 78, &["[control] socket", "there is no directory"]);
     socket("geofenced.toml", 78, &["geofenced.toml", "not a socket"]);
     socket(&"x".repeat(120), 78, &["longer than"]);
 }
