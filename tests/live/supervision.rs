@@ -95,6 +95,7 @@ fn pair(zone: &str, inside: bool) -> (String, bool) {
 fn sto_4_ready_when_loaded_and_stopping_at_the_end() {
     let (site, systemd, mut pty) = watched();
     let daemon = start(&site, &systemd);
+    assert_eq!(systemd.next(), "EXTEND_TIMEOUT_USEC=90000000\n", "a check may take a while");
     assert!(systemd.next().starts_with("READY=1\nSTATUS="));
     arrive(&site, &mut pty);
     daemon.stop();
