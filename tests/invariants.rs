@@ -303,17 +303,7 @@ fn inv_7_wake_ups_and_chunks_change_nothing() {
 
 /// All events of an engine without a store, woken and fed as chance has it.
 fn run(inputs: &[Stamped], mut chance: Option<&mut Chance>) -> Vec<Event> {
-    let restored = Restored {
-        stream: StreamId::new("x").unwrap(),
-        next_seq: 1,
-        next_telemetry_seq: 1,
-        assets: Vec::new(),
-        pairs: Vec::new(),
-        layers: Vec::new(),
-        last_run: None,
-        fresh: true,
-        set_aside: None,
-    };
+    let restored = Restored::nothing(StreamId::new("x").unwrap());
     let boot = BootTime::from_nanos(0);
     let (boot_id, wall) = ("x".to_owned(), WallTime::from_nanos(0));
     let birth = Birth { boot, boot_id, wall, reload: false };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::out::Out;
-use super::{CliError, ConfigArg, Exit, status};
+use super::{CliError, DaemonArg, Exit, status};
 use crate::edge::control;
 use crate::logic::event::{Event, Lane};
 use crate::store::{EventQuery, ReadOnly, StoreError};
@@ -21,12 +21,9 @@ fn count_range() -> clap::builder::RangedI64ValueParser<u32> {
 /// Arguments of `events`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Which config names the socket.
+    /// Which daemon to ask.
     #[command(flatten)]
-    pub config: ConfigArg,
-    /// Ask at this socket instead.
-    #[arg(long, value_name = "PATH", conflicts_with = "config")]
-    pub socket: Option<PathBuf>,
+    pub daemon: DaemonArg,
     /// At most the last N [default: 20].
     #[arg(short = 'n', value_name = "N", value_parser = count_range())]
     pub count: Option<u32>,
@@ -55,7 +52,7 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
         out.finish()?;
         return Ok(Exit::Ok);
     }
-    let socket = status::socket(args.socket.as_deref(), &args.config)?;
+    let socket = status::socket(&args.daemon)?;
     let mut events = asked(args, &socket, args.count.unwrap_or(COUNT_DEFAULT), None)?;
     print(&mut out, &events, args.json)?;
     let mut last = events.last().map(|event| event.seq);

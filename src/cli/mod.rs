@@ -72,6 +72,17 @@ pub struct ConfigArg {
     pub config: Option<std::path::PathBuf>,
 }
 
+/// Which daemon is asked, for commands that ask one.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub struct DaemonArg {
+    /// Which config names the socket.
+    #[command(flatten)]
+    pub config: ConfigArg,
+    /// Ask at this socket instead.
+    #[arg(long, value_name = "PATH", conflicts_with = "config")]
+    pub socket: Option<std::path::PathBuf>,
+}
+
 /// Runs the program on its arguments.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match Cli::try_parse_from(args) {

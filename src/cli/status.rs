@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::out::{Out, colour_on_stdout};
-use super::{CliError, ConfigArg, Exit, config_files, exit, status_screen};
+use super::{CliError, DaemonArg, Exit, config_files, exit, status_screen};
 use crate::edge::control::{self, ControlError};
 use crate::logic::config::ConfigFile;
 use crate::logic::health::{State, Status};
@@ -11,12 +11,9 @@ use crate::logic::health::{State, Status};
 /// Arguments of `status`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Which config names the socket.
+    /// Which daemon to ask.
     #[command(flatten)]
-    pub config: ConfigArg,
-    /// Ask at this socket instead.
-    #[arg(long, value_name = "PATH", conflicts_with = "config")]
-    pub socket: Option<PathBuf>,
+    pub daemon: DaemonArg,
     /// Print the same fields as JSON.
     #[arg(long)]
     pub json: bool,
@@ -31,8 +28,7 @@ const SOCKET_DEFAULT: &str = "/run/geofenced/control.sock";
 /// Runs it. A `--check` ends with 0, 1 or 2 whatever happens: who asks must not mistake a missing
 /// right or a full disk for a fourth state.
 pub fn run(args: &Args) -> Result<Exit, CliError> {
-    let asked = socket(args.socket.as_deref(), &args.config)
-        .and_then(|socket| ask::<Status>(&socket, "/v1/status"));
+    let asked = socket(&args.daemon).and_then(|socket| ask::<Status>(&socket, "/v1/status"));
     let status = match asked {
         Err(error) if args.check => return Err(CliError::new(Exit::Down, error.message)),
         asked => asked?,
@@ -60,14 +56,14 @@ fn show(status: &Status, json: bool) -> Result<(), CliError> {
 }
 
 /// The socket that was named, or that the config names, or the usual one.
-pub(super) fn socket(named: Option<&Path>, config: &ConfigArg) -> Result<PathBuf, CliError> {
-    if let Some(path) = named {
-        return Ok(path.to_owned());
+pub(super) fn socket(daemon: &DaemonArg) -> Result<PathBuf, CliError> {
+    if let Some(path) = &daemon.socket {
+        return Ok(path.clone());
     }
-    if config.config.is_none() {
+    let Some(config) = &daemon.config.config else {
         return Ok(installed_socket(config_files::gather(None)));
-    }
-    let files = config_files::gather(config.config.as_deref())?;
+    };
+    let files = config_files::gather(Some(config))?;
     Ok(PathBuf::from(config_files::load(&files)?.config.control.socket))
 }
 
@@ -161,14 +157,15 @@ mod tests {
         // Takes the connection and hangs up.
         let listener = std::os::unix::net::UnixListener::bind(&silent).unwrap();
         let hangs_up = std::thread::spawn(move || drop(listener.accept()));
-        let none = ConfigArg::default();
-        for (socket, config) in [
-            (Some(dir.path().join("none.sock")), none.clone()),
-            (Some(file), none.clone()),
-            (Some(silent), none),
-            (None, ConfigArg { config: Some(broken) }),
+        let at = |socket| DaemonArg { socket: Some(socket), ..DaemonArg::default() };
+        let config = crate::cli::ConfigArg { config: Some(broken) };
+        for daemon in [
+            at(dir.path().join("none.sock")),
+            at(file),
+            at(silent),
+            DaemonArg { config, socket: None },
         ] {
-            let args = Args { config, socket, json: false, check: true };
+            let args = Args { daemon, json: false, check: true };
             assert_eq!(run(&args).unwrap_err().exit, Exit::Down, "{args:?}");
         }
         hangs_up.join().unwrap();

@@ -182,6 +182,23 @@ pub struct Restored {
     pub set_aside: Option<SetAside>,
 }
 
+impl Restored {
+    /// Nothing was believed and nothing was numbered.
+    pub const fn nothing(stream: StreamId) -> Self {
+        Self {
+            stream,
+            next_seq: 1,
+            next_telemetry_seq: 1,
+            assets: Vec::new(),
+            pairs: Vec::new(),
+            layers: Vec::new(),
+            last_run: None,
+            fresh: true,
+            set_aside: None,
+        }
+    }
+}
+
 /// A store that could not be gone on with: kept beside, never deleted in silence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SetAside {

@@ -222,6 +222,20 @@ fn inv_8_sighup_with_something_bad_changes_nothing() {
     assert_eq!(count(&records(&site.server), "gateway_started"), 1);
 }
 
+/// A source that never ends keeps neither a reload nor a stop.
+#[test]
+fn an_endless_source_does_not_keep_us() {
+    let (site, systemd, _pty) = watched();
+    site.write("conf.d/f.toml", "[[source]]\nkind = \"file\"\npath = \"/dev/zero\"\n");
+    let daemon = start(&site, &systemd);
+    systemd.until("READY=1");
+    daemon.signal(Signal::SIGHUP);
+    systemd.until("RELOADING=1");
+    systemd.until("READY=1");
+    let took = daemon.stop();
+    assert!(took < STOP_MAX, "{took:?}");
+}
+
 /// DEL-1: a full spool drops the oldest, says so once, and then rests; it does not fill itself.
 #[test]
 fn del_1_a_full_spool_rests() {

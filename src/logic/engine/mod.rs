@@ -194,17 +194,7 @@ impl Engine {
     /// An engine without a store: stream `replay`, seq from 1.
     pub fn replay(setup: Setup, layers: &[Arc<Layer>]) -> Self {
         let stream = StreamId::new("replay").expect("a valid id");
-        let restored = Restored {
-            stream,
-            next_seq: 1,
-            next_telemetry_seq: 1,
-            assets: Vec::new(),
-            pairs: Vec::new(),
-            layers: Vec::new(),
-            last_run: None,
-            fresh: true,
-            set_aside: None,
-        };
+        let restored = Restored::nothing(stream);
         let zero = BootTime::from_nanos(0);
         let birth = Birth {
             boot: zero,
