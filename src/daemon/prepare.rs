@@ -10,7 +10,7 @@ use super::error::DaemonError;
 use crate::edge::files::{self, FileError};
 use crate::edge::http::{Http, HttpOptions};
 use crate::logic::config::{self, Config, Decide, Identity, Input, UplinkFormat, UplinkKind};
-use crate::logic::engine::{HeartbeatRules, Setup, SourceSetup, Telemetry, Trusting};
+use crate::logic::engine::{Feed, HeartbeatRules, Setup, SourceSetup, Telemetry, Trusting};
 use crate::logic::gnss::line::Checksum;
 use crate::logic::uplink::{UplinkRules, WireFormat};
 use crate::logic::zones::{self, Layer};
@@ -113,6 +113,11 @@ fn setup(config: &Config, gateway: &GatewayId) -> Setup {
     let default = config.gateway.asset.clone().unwrap_or(own);
     let sources = config.sources.iter().map(|source| SourceSetup {
         id: source.name.clone(),
+        feed: match &source.input {
+            Input::Gpsd { device, .. } => Feed::Gpsd { device: device.clone() },
+            Input::Jsonl { .. } => Feed::Records,
+            _ => Feed::Nmea,
+        },
         asset: source.asset.clone().unwrap_or_else(|| default.clone()),
         checksum: match source.checksum {
             config::Checksum::Required => Checksum::Required,
@@ -155,7 +160,7 @@ pub const REPLAY_RECEIVED: usize = 1;
 pub fn replay_setup(config: &Config, gateway: &GatewayId, report_fixes: bool) -> Setup {
     let mut replay = setup(config, gateway);
     let first = replay.sources.swap_remove(0);
-    let source = |trusting| SourceSetup { trusting, ..first.clone() };
+    let source = |trusting| SourceSetup { feed: Feed::Nmea, trusting, ..first.clone() };
     replay.sources = vec![source(Trusting::Fixes), source(Trusting::Network)];
     replay.software = None;
     replay.announce = false;

@@ -3,6 +3,7 @@
 //! Always holds: whatever the world does comes back as a value or an error with words in it.
 //! Does not know: the store, or what anything decided means.
 
+mod backoff;
 pub mod child;
 pub mod clock;
 pub mod control;

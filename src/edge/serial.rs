@@ -16,7 +16,8 @@ use nix::unistd::{AccessFlags, Gid, Group};
 use tokio::io::AsyncReadExt;
 use tokio_serial::{SerialPortBuilderExt, SerialStream};
 
-use crate::edge::source::{Closed, Happened, Outlet, READ_BYTES};
+use crate::edge::backoff::{RETRY_MAX, RETRY_MIN, Retry};
+use crate::edge::source::{Closed, Outlet, READ_BYTES};
 use crate::units::Span;
 
 /// What `auto` means so far: NMEA 0183's own default for receivers that speak more than 4800.
@@ -53,11 +54,9 @@ pub struct SerialOptions {
 }
 
 impl SerialOptions {
-    /// With the waits of the field: back within half a second of a loose plug, and a port that
-    /// is absent for a day costs six openings a minute.
+    /// With the waits of the field.
     pub fn new(path: PathBuf, baud: Baud) -> Self {
-        let (retry_min, retry_max) = (Span::from_millis(250), Span::from_secs(10));
-        Self { path, baud, retry_min, retry_max }
+        Self { path, baud, retry_min: RETRY_MIN, retry_max: RETRY_MAX }
     }
 }
 
@@ -134,50 +133,30 @@ impl Holder {
 }
 
 /// Reads the port until nobody listens. `chance` gives fractions in 0..1 for the back-off.
-pub async fn run(options: SerialOptions, outlet: Outlet, mut chance: impl FnMut() -> f64) {
-    let mut wait = options.retry_min;
-    let mut said = None;
+pub async fn run(options: SerialOptions, outlet: Outlet, chance: impl FnMut() -> f64) {
+    let mut retry = Retry::new(options.retry_min, options.retry_max, chance);
     loop {
         let why = match open(&options) {
-            Ok(port) => {
-                said = None;
-                match read_until_gone(port, &outlet).await {
-                    Ok(Gone { why, had_bytes }) => {
-                        if had_bytes {
-                            wait = options.retry_min;
-                        }
-                        format!("`{}` is gone: {why}", options.path.display())
-                    }
-                    Err(Closed) => return,
-                }
-            }
+            Ok(port) => match read_until_gone(port, &outlet, &mut retry).await {
+                Ok(why) => format!("`{}` is gone: {why}", options.path.display()),
+                Err(Closed) => return,
+            },
             Err(error) => error.to_string(),
         };
-        if said.as_ref() != Some(&why) {
-            if outlet.send(Happened::Down { why: why.clone() }).await.is_err() {
-                return;
-            }
-            said = Some(why);
+        if retry.failed(&outlet, why).await.is_err() {
+            return;
         }
-        let share = 0.5 + 0.5 * chance().clamp(0.0, 1.0);
-        tokio::select! {
-            () = tokio::time::sleep(wait.to_std().mul_f64(share)) => {}
-            () = outlet.closed() => return,
-        }
-        wait = wait.times(2).min(options.retry_max);
     }
 }
 
-struct Gone {
-    why: String,
-    had_bytes: bool,
-}
-
 /// Takes the port by value, so that it is closed before anybody opens it again.
-async fn read_until_gone(mut port: SerialStream, outlet: &Outlet) -> Result<Gone, Closed> {
-    outlet.send(Happened::Up).await?;
+async fn read_until_gone(
+    mut port: SerialStream,
+    outlet: &Outlet,
+    retry: &mut Retry<impl FnMut() -> f64>,
+) -> Result<String, Closed> {
+    retry.opened(outlet).await?;
     let mut buffer = vec![0; READ_BYTES];
-    let mut had_bytes = false;
     loop {
         let read = tokio::select! {
             read = port.read(&mut buffer) => read,
@@ -185,13 +164,13 @@ async fn read_until_gone(mut port: SerialStream, outlet: &Outlet) -> Result<Gone
         };
         match read {
             // A port that was hung up gives this for ever (E3).
-            Ok(0) => return Ok(Gone { why: "unplugged (hung up)".into(), had_bytes }),
+            Ok(0) => return Ok("unplugged (hung up)".into()),
             Ok(len) => {
-                had_bytes = true;
+                retry.useful(outlet).await?;
                 outlet.offer(&buffer[..len]).await?;
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Ok(Gone { why: gone_text(&e), had_bytes }),
+            Err(e) => return Ok(gone_text(&e)),
         }
     }
 }

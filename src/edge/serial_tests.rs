@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::edge::source::SourceEvent;
+use crate::edge::source::{Happened, SourceEvent};
 
 /// Far more than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use geofenced::logic::config::{Decide, PositionDetail, TimeRules};
 use geofenced::logic::engine::{
-    Birth, Engine, FixReport, HeartbeatRules, Input, Setup, SourceSetup, Step, Telemetry, Trusting,
+    Birth, Engine, Feed, FixReport, HeartbeatRules, Input, Setup, SourceSetup, Step, Telemetry,
+    Trusting,
 };
 use geofenced::logic::event::{Event, Lane};
 use geofenced::logic::gnss::line::Checksum;
@@ -87,6 +88,7 @@ pub(crate) fn feature(id: &str, geometry: &str, properties: &str) -> String {
 pub(crate) fn setup(decide: &Decide) -> Setup {
     let source = |id: &str, trusting| SourceSetup {
         id: SourceId::new(id).unwrap(),
+        feed: Feed::Nmea,
         asset: AssetId::new(VAN).unwrap(),
         checksum: Checksum::Required,
         interval: Span::from_secs(1),

@@ -8,8 +8,9 @@ use super::asset::Line;
 use super::{Engine, Setup};
 use crate::logic::event::{Body, Kind, Place, TimeQuality};
 use crate::logic::gnss::epoch::{Assembler, Epoch, UNKNOWN_ACCURACY_M};
+use crate::logic::gnss::gpsd;
 use crate::logic::gnss::line::{Checksum, Framer};
-use crate::logic::gnss::record::Record;
+use crate::logic::gnss::record::{RECORD_BYTES_MAX, Record};
 use crate::logic::gnss::trust::{Mode, ReceiverTime, Stamp, Timed, Trust};
 use crate::logic::gnss::{Fix, FixQuality, Reject};
 use crate::logic::order::{Entry, Pushed};
@@ -26,11 +27,27 @@ pub enum Trusting {
     Fixes,
 }
 
+/// What a source's bytes are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Feed {
+    /// NMEA 0183, cut anywhere.
+    Nmea,
+    /// Whole lines of JSON, one record each; `received` is let pass: the stamp is ours.
+    Records,
+    /// Whole lines of gpsd's JSON.
+    Gpsd {
+        /// Only what this device of it reports.
+        device: Option<String>,
+    },
+}
+
 /// One input as the engine needs to know it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SourceSetup {
     /// Its name.
     pub id: SourceId,
+    /// What its bytes are.
+    pub feed: Feed,
     /// Whose fixes these are, where a record does not say.
     pub asset: AssetId,
     /// Whether a checksum is required.
@@ -94,8 +111,37 @@ impl Source {
 }
 
 impl Engine {
-    /// Bytes of NMEA.
-    pub(super) fn bytes(&mut self, source: usize, at: BootTime, mut bytes: &[u8]) {
+    /// Bytes of whatever the source sends.
+    pub(super) fn bytes(&mut self, source: usize, at: BootTime, bytes: &[u8]) {
+        match self.setup.sources[source].feed {
+            Feed::Nmea => self.nmea(source, at, bytes),
+            Feed::Records | Feed::Gpsd { .. } => {
+                let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+                lines.filter(|line| !line.is_empty()).for_each(|line| self.line(source, at, line));
+            }
+        }
+    }
+
+    /// A whole line of JSON.
+    fn line(&mut self, source: usize, at: BootTime, line: &[u8]) {
+        let read = match &self.setup.sources[source].feed {
+            _ if line.len() > RECORD_BYTES_MAX => Err(Reject::Overlong),
+            Feed::Gpsd { device } => gpsd::record(line, device.as_deref()),
+            _ => Record::from_json(line).map(Some).map_err(|error| error.reject()),
+        };
+        match read {
+            Ok(record) => {
+                self.sources[source].sentences += 1;
+                self.counters.sentences += 1;
+                if let Some(record) = record {
+                    self.record(source, at, record);
+                }
+            }
+            Err(reason) => self.counters.reject(reason),
+        }
+    }
+
+    fn nmea(&mut self, source: usize, at: BootTime, mut bytes: &[u8]) {
         // A trusted feed may stall anywhere: only its own times end an epoch there, so that the
         // same recording gives the same fixes however fast it comes.
         let trusted = self.setup.sources[source].trusting == Trusting::Fixes;
@@ -211,7 +257,7 @@ impl Engine {
         self.stamp(source, asset, stamp);
     }
 
-    /// One parsed CSV or JSON line.
+    /// One parsed line.
     pub(super) fn record(&mut self, source: usize, at: BootTime, record: Record) {
         self.counters.epochs += 1;
         let position = match record.position {
@@ -230,10 +276,10 @@ impl Engine {
             time_quality: TimeQuality::Gnss,
             position,
             accuracy_m: record.accuracy_m.unwrap_or(UNKNOWN_ACCURACY_M),
-            quality: FixQuality::Measured,
+            quality: record.quality,
             speed_mps: record.speed_mps,
             heading_deg: record.heading_deg,
-            altitude_m: None,
+            altitude_m: record.altitude_m,
         };
         let stamp = Stamp {
             at,

@@ -36,7 +36,7 @@ use asset::Asset;
 use heartbeat::Heartbeat;
 pub use heartbeat::HeartbeatRules;
 use intake::Source;
-pub use intake::{SourceSetup, Trusting};
+pub use intake::{Feed, SourceSetup, Trusting};
 
 /// A wake-up fires only deadlines this old, so that an input that arrived before a deadline but
 /// was read after it still goes first (ORD-1).
@@ -95,7 +95,7 @@ pub struct Birth {
 /// One thing that the engine is told.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// Bytes of NMEA.
+    /// Bytes of a source, as its [`Feed`] says.
     Bytes {
         /// Which source.
         source: usize,

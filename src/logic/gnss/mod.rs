@@ -11,6 +11,7 @@ use crate::units::{EventTime, Position, Span};
 
 pub mod epoch;
 pub mod gate;
+pub mod gpsd;
 pub mod line;
 pub mod record;
 pub mod trust;

@@ -14,7 +14,7 @@ use csv::ByteRecord;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::logic::gnss::{Reject, line};
+use crate::logic::gnss::{FixQuality, Reject, line};
 use crate::units::{AssetId, EventTime, Position};
 
 /// The longest line of JSON or CSV that is looked at, in bytes: a hundred times a usual one.
@@ -37,6 +37,10 @@ pub struct Record {
     pub speed_mps: Option<f32>,
     /// Course over ground in degrees from north, below 360.
     pub heading_deg: Option<f32>,
+    /// Measured, unless its sender can say otherwise.
+    pub quality: FixQuality,
+    /// Height above mean sea level, where its sender can say it.
+    pub altitude_m: Option<f32>,
 }
 
 /// Why a line gives no record.
@@ -236,8 +240,7 @@ fn record(texts: &[Cow<'_, str>; KEYS.len()]) -> Result<Record, RecordError> {
     let time = time(texts, TIME)?;
     let number = |key| read::<f64>(texts, key);
     let position = match (number(LAT)?, number(LON)?) {
-        (Some(lat), Some(lon)) if lat == 0.0 && lon == 0.0 => Err(Reject::NullIsland),
-        (Some(lat), Some(lon)) => Position::new(lat, lon).ok_or(Reject::OutOfRange),
+        (Some(lat), Some(lon)) => position(lat, lon),
         (None, None) => Err(Reject::NoPosition),
         (None, _) => return Err(missing(LAT)),
         (_, None) => return Err(missing(LON)),
@@ -250,13 +253,36 @@ fn record(texts: &[Cow<'_, str>; KEYS.len()]) -> Result<Record, RecordError> {
         asset,
         time: time.ok_or(missing(TIME))?,
         position,
-        accuracy_m: number(ACCURACY)?.filter(|v| v.is_finite() && *v > 0.0),
+        accuracy_m: accuracy(number(ACCURACY)?),
         received: self::time(texts, RECEIVED)?,
-        speed_mps: number(SPEED)?.filter(|v| v.is_finite() && *v >= 0.0).map(|v| v as f32),
-        heading_deg: number(HEADING)?
-            .filter(|v| (0.0..=360.0).contains(v))
-            .map(|v| if v == 360.0 { 0.0 } else { v as f32 }),
+        speed_mps: speed(number(SPEED)?),
+        heading_deg: heading(number(HEADING)?),
+        quality: FixQuality::Measured,
+        altitude_m: None,
     })
+}
+
+/// A radius that can be one: zero and less are how receivers say that they do not know (FIX-2).
+pub(super) fn accuracy(m: Option<f64>) -> Option<f64> {
+    m.filter(|v| v.is_finite() && *v > 0.0)
+}
+
+/// A speed that can be one.
+pub(super) fn speed(mps: Option<f64>) -> Option<f32> {
+    mps.filter(|v| v.is_finite() && *v >= 0.0).map(|v| v as f32)
+}
+
+/// A course that can be one; 360 is north.
+pub(super) fn heading(deg: Option<f64>) -> Option<f32> {
+    deg.filter(|v| (0.0..=360.0).contains(v)).map(|v| if v == 360.0 { 0.0 } else { v as f32 })
+}
+
+/// A place that can be one (FIX-1).
+pub(super) fn position(lat: f64, lon: f64) -> Result<Position, Reject> {
+    if lat == 0.0 && lon == 0.0 {
+        return Err(Reject::NullIsland);
+    }
+    Position::new(lat, lon).ok_or(Reject::OutOfRange)
 }
 
 fn read<T: FromStr>(

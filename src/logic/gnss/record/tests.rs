@@ -28,6 +28,8 @@ fn expected() -> Record {
         received: Some(time("2026-11-30T12:00:01Z")),
         speed_mps: Some(13.5),
         heading_deg: Some(0.0),
+        quality: FixQuality::Measured,
+        altitude_m: None,
     }
 }
 
