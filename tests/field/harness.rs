@@ -12,6 +12,7 @@ use geofenced::logic::engine::{
     Trusting,
 };
 use geofenced::logic::event::{Event, Lane};
+use geofenced::logic::gnss::FixQuality;
 use geofenced::logic::gnss::line::Checksum;
 use geofenced::logic::gnss::record::Record;
 use geofenced::logic::group::{Group, Restored};
@@ -58,6 +59,8 @@ pub(crate) fn record(asset: &str, t: f64, place: Place, accuracy_m: Option<f64>)
         received: None,
         speed_mps: None,
         heading_deg: None,
+        quality: FixQuality::Measured,
+        altitude_m: None,
     }
 }
 

@@ -7,6 +7,7 @@ use geofenced::daemon::{self, REPLAY_TRUSTED};
 use geofenced::edge::receiver::{Manner, Receiver};
 use geofenced::logic::config::{Config, ConfigFile, Env, load};
 use geofenced::logic::engine::{Engine, FixReport, Input, Step};
+use geofenced::logic::gnss::FixQuality;
 use geofenced::logic::gnss::record::Record;
 use geofenced::store::ReadOnly;
 use geofenced::units::{BootTime, EventTime, Span};
@@ -88,6 +89,8 @@ fn unkilled(site: &Site, fixes: &[FixReport]) -> Step {
             received: None,
             speed_mps: fix.speed_mps,
             heading_deg: fix.heading_deg,
+            quality: FixQuality::Measured,
+            altitude_m: None,
         },
     });
     decided(engine(site), inputs)
