@@ -97,10 +97,6 @@ fn a_bad_config_is_told_with_its_place_and_ends_with_78() {
             "c.toml:13:11: source t.address: \"0\" is not a port; a port is 1 to 65535",
         ),
         (
-            "[[source]]\nname = \"g\"\nkind = \"gpsd\"\nasset = \"t-7\"",
-            "c.toml:12:8: source.kind: kind = \"gpsd\" is not in this release yet; kind = \"serial\" and kind = \"file\" run",
-        ),
-        (
             "[decide]\nexit_margin_m = -1\n",
             "c.toml:11:17: decide.exit_margin_m: -1 is out of range; write a number of 0 or more",
         ),

@@ -159,7 +159,11 @@ async fn one_life(
     drop(events);
     let next = wait(signals, &mut ended, &requests, reread).await;
     server.abort();
-    readers.iter().for_each(tokio::task::JoinHandle::abort);
+    for reader in readers {
+        reader.abort();
+        // Its sockets are closed when it has ended: the next life may want them.
+        let _ = reader.await;
+    }
     let next = next.map_err(Fall::Run)?;
     let stop = matches!(next, Next::Stop);
     if stop {

@@ -272,7 +272,7 @@ impl Pipeline {
         let step = match what {
             Happened::Bytes(bytes) => self.engine.step(Input::Bytes { source, at, bytes: &bytes }),
             Happened::End | Happened::Down { .. } => self.engine.step(Input::End { source, at }),
-            Happened::Up => return,
+            Happened::Up | Happened::Note { .. } => return,
         };
         self.take(step);
     }

@@ -2,7 +2,7 @@
 //!
 //! Does not know: how it is shown.
 
-use super::report::Report;
+use super::report::{Known, Report};
 use crate::logic::engine::Engine;
 use crate::logic::gnss::trust::Degraded;
 use crate::logic::health::{Problem, Status};
@@ -51,21 +51,41 @@ fn of_sources(report: &Report, status: &Status, now: BootTime, found: &mut Found
     for (own, told) in report.sources.iter().zip(&status.sources) {
         let name = &own.status.name;
         if let Some(why) = &own.status.why {
-            found.add(format!("source {name}: {why}"), &format!("ls -l {}", own.status.path));
+            found.add(format!("source {name}: {why}"), &look_at(own));
         } else if !own.status.up {
             found.add(format!("source {name} is not open yet"), "wait, or see the log");
         } else if own.heard.is_none_or(|at| now - at > own.silence_after) {
             let what = format!("source {name} is open but silent");
-            found.add(what, "check the receiver's power and the baud rate");
+            let serial = own.status.kind == "serial";
+            let baud = if serial { " and the baud rate" } else { ", and who sends" };
+            found.add(what, &format!("check the receiver's power{baud}"));
         } else if told.sentences == 0 {
-            let what = format!("source {name} sends bytes, but no sentence among them");
-            found.add(what, "check the baud rate, and that it speaks NMEA; another reader garbles");
+            let (what, attempt) = if own.status.kind == "jsonl" || own.status.kind == "gpsd" {
+                ("no record", "look at what it sends; README's Configure has a line that is one")
+            } else {
+                (
+                    "no sentence",
+                    "check the baud rate, and that it speaks NMEA; another reader garbles",
+                )
+            };
+            found.add(format!("source {name} sends bytes, but {what} among them"), attempt);
         }
     }
     let no_fix = status.assets.iter().all(|asset| asset.heard_s_ago.is_none());
     if no_fix && status.counters.sentences > 0 {
         let what = "no usable fix since the start".to_owned();
         found.add(what, "check the antenna; see `rejected` for the reasons");
+    }
+}
+
+/// How one looks at a source that is down.
+fn look_at(own: &Known) -> String {
+    let target = &own.status.path;
+    match own.status.kind.as_str() {
+        "gpsd" => "systemctl status gpsd; gpspipe -w".to_owned(),
+        "tcp" => format!("check the network and what serves {target}"),
+        "udp" | "jsonl" if target.contains(':') => format!("ss -lnp | grep {target}"),
+        _ => format!("ls -l {target}"),
     }
 }
 

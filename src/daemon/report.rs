@@ -7,7 +7,7 @@ use tracing::{info, warn};
 use super::problems;
 use crate::edge::clock;
 use crate::edge::source::Happened;
-use crate::logic::config::{Config, Input, UplinkKind};
+use crate::logic::config::{Config, UplinkKind};
 use crate::logic::engine::Engine;
 use crate::logic::event::Event;
 use crate::logic::health::{EventsStatus, SourceStatus, Status, StoreStatus, UplinkStatus};
@@ -55,14 +55,7 @@ impl Report {
             status: SourceStatus {
                 name: source.name.to_string(),
                 kind: source.input.kind_name().to_owned(),
-                path: match &source.input {
-                    Input::Serial { path, .. } | Input::Jsonl { path } | Input::File { path } => {
-                        path.clone()
-                    }
-                    Input::Gpsd { address, .. }
-                    | Input::Tcp { address }
-                    | Input::Udp { address } => address.to_string(),
-                },
+                path: source.input.target(),
                 ..SourceStatus::default()
             },
             heard: None,
@@ -105,6 +98,7 @@ impl Report {
                 warn!("source {name}: {why}");
                 (own.status.up, own.status.why) = (false, Some(why.clone()));
             }
+            Happened::Note { what } => warn!("source {name}: {what}"),
             Happened::End => {
                 info!("source {name}: ended");
                 (own.status.up, own.status.why) = (false, Some("its input has ended".into()));

@@ -41,7 +41,9 @@ impl<C: FnMut() -> f64> Retry<C> {
 
     /// It is open.
     pub(super) async fn opened(&mut self, outlet: &Outlet) -> Result<(), Closed> {
-        self.open = true;
+        if std::mem::replace(&mut self.open, true) {
+            return Ok(());
+        }
         if self.empty < EMPTY_MAX { self.say_up(outlet).await } else { Ok(()) }
     }
 
@@ -63,16 +65,22 @@ impl<C: FnMut() -> f64> Retry<C> {
         outlet.send(Happened::Up).await
     }
 
+    /// Says why it is not open yet, if that is news.
+    pub(super) async fn say_down(&mut self, outlet: &Outlet, why: String) -> Result<(), Closed> {
+        if self.said.as_ref() != Some(&why) {
+            outlet.send(Happened::Down { why: why.clone() }).await?;
+            self.said = Some(why);
+        }
+        Ok(())
+    }
+
     /// It ended, or did not open: says so if that is news, and waits.
     pub(super) async fn failed(&mut self, outlet: &Outlet, why: String) -> Result<(), Closed> {
         if self.open && !self.had_data {
             self.empty = self.empty.saturating_add(1);
         }
         (self.open, self.had_data) = (false, false);
-        if self.said.as_ref() != Some(&why) {
-            outlet.send(Happened::Down { why: why.clone() }).await?;
-            self.said = Some(why);
-        }
+        self.say_down(outlet, why).await?;
         let share = 0.5 + 0.5 * (self.chance)().clamp(0.0, 1.0);
         let wait = self.wait.to_std().mul_f64(share);
         self.wait = self.wait.times(2).min(self.max);

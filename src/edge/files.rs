@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
+use crate::edge::lines::Lines;
 use crate::edge::source::{Closed, Happened, Outlet, READ_BYTES};
 
 /// A file that cannot be used.
@@ -160,20 +161,21 @@ pub enum FileInput {
     Path(PathBuf),
 }
 
-/// Reads the input on a thread of its own, no faster than the pipeline takes it, and says `End`.
+/// Reads the input on a thread of its own, no faster than the pipeline takes it, and says `End`;
+/// `whole_lines` where what reads the bytes wants no half ones.
 ///
 /// A thread, because opening a pipe and reading standard input block and cannot be called off;
 /// it ends with the input, when nobody listens, or with the process.
-pub fn spawn(input: FileInput, outlet: Outlet) -> io::Result<JoinHandle<()>> {
+pub fn spawn(input: FileInput, whole_lines: bool, outlet: Outlet) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("file-source".into()).spawn(move || {
-        if read_all(&input, &outlet).is_ok() {
+        if read_all(&input, whole_lines, &outlet).is_ok() {
             // Nobody left to tell is not a fault.
             let _ = outlet.send_blocking(Happened::End);
         }
     })
 }
 
-fn read_all(input: &FileInput, outlet: &Outlet) -> Result<(), Closed> {
+fn read_all(input: &FileInput, whole_lines: bool, outlet: &Outlet) -> Result<(), Closed> {
     let (mut reader, path): (Box<dyn Read>, &Path) = match input {
         FileInput::Stdin => (Box::new(io::stdin().lock()), Path::new("standard input")),
         FileInput::Path(path) => match File::open(path) {
@@ -183,9 +185,16 @@ fn read_all(input: &FileInput, outlet: &Outlet) -> Result<(), Closed> {
     };
     outlet.send_blocking(Happened::Up)?;
     let mut buffer = vec![0; READ_BYTES];
+    let mut lines = Lines::default();
     loop {
         match reader.read(&mut buffer) {
-            Ok(0) => return Ok(()),
+            Ok(0) => match lines.finish() {
+                half if half.is_empty() => return Ok(()),
+                half => return outlet.send_blocking(Happened::Bytes(half)),
+            },
+            Ok(len) if whole_lines => {
+                outlet.send_blocking(Happened::Bytes(lines.push(&buffer[..len])))?;
+            }
             Ok(len) => outlet.send_blocking(Happened::Bytes(buffer[..len].to_vec()))?,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return down(path, e, outlet),

@@ -36,7 +36,7 @@ fn a_file_comes_whole_and_ends_however_small_the_channel() {
     let content: Vec<u8> = (0..100_000_u32).map(|i| i as u8).collect();
     fs::write(&path, &content).unwrap();
     let (outlet, events) = outlet(1);
-    let thread = spawn(FileInput::Path(path), outlet).unwrap();
+    let thread = spawn(FileInput::Path(path), false, outlet).unwrap();
     let (bytes, rest) = collect(events);
     assert_eq!(bytes, content);
     assert_eq!(rest, [Happened::Up, Happened::End]);
@@ -49,7 +49,7 @@ fn a_pipe_is_waited_for_and_ends_with_its_writer() {
     let path = dir.path().join("pipe");
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let (outlet, events) = outlet(4);
-    let thread = spawn(FileInput::Path(path.clone()), outlet).unwrap();
+    let thread = spawn(FileInput::Path(path.clone()), false, outlet).unwrap();
     let mut writer = fs::OpenOptions::new().write(true).open(&path).unwrap();
     writer.write_all(b"$GP").unwrap();
     drop(writer);
@@ -64,13 +64,13 @@ fn a_reader_leaves_when_nobody_listens_and_says_what_is_wrong() {
     drop(events);
     let path = dir.path().join("long");
     fs::write(&path, vec![b'x'; 100_000]).unwrap();
-    spawn(FileInput::Path(path), first).unwrap().join().unwrap();
+    spawn(FileInput::Path(path), false, first).unwrap().join().unwrap();
 
     for (path, part) in
         [(dir.path().join("no"), "does not exist"), (dir.path().into(), "directory")]
     {
         let (outlet, events) = outlet(4);
-        spawn(FileInput::Path(path), outlet).unwrap().join().unwrap();
+        spawn(FileInput::Path(path), false, outlet).unwrap().join().unwrap();
         let (_, rest) = collect(events);
         let down = rest.iter().find_map(|what| match what {
             Happened::Down { why } => Some(why.clone()),

@@ -44,6 +44,11 @@ pub enum Happened {
         /// In words, with what to do.
         why: String,
     },
+    /// Something to be told once, while it goes on.
+    Note {
+        /// In words.
+        what: String,
+    },
     /// Nothing will come any more.
     End,
 }
@@ -88,14 +93,38 @@ impl Outlet {
     pub(super) async fn offer(&self, bytes: &[u8]) -> Result<(), Closed> {
         let event = self.now(Happened::Bytes(bytes.to_vec()));
         let Ok(sent) = tokio::time::timeout(PATIENCE, self.events.send(event)).await else {
-            self.lost_chunks.fetch_add(1, Ordering::Relaxed);
+            self.lost();
             return Ok(());
         };
         sent.map_err(|_| Closed)
     }
 
+    /// Room for one event, whose bytes were read at a time of their own.
+    pub(super) async fn room(&self) -> Result<Room<'_>, Closed> {
+        let permit = self.events.reserve().await.map_err(|_| Closed)?;
+        Ok(Room { source: self.source, permit })
+    }
+
+    /// Counts bytes that a source had to let go.
+    pub(super) fn lost(&self) {
+        self.lost_chunks.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Waits until nobody listens.
     pub(super) async fn closed(&self) {
         self.events.closed().await;
+    }
+}
+
+/// Room for one event in the channel.
+pub(super) struct Room<'a> {
+    source: usize,
+    permit: mpsc::Permit<'a, SourceEvent>,
+}
+
+impl Room<'_> {
+    /// Bytes that were read at `at`.
+    pub(super) fn fill(self, at: BootTime, bytes: Vec<u8>) {
+        self.permit.send(SourceEvent { source: self.source, at, what: Happened::Bytes(bytes) });
     }
 }

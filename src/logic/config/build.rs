@@ -9,7 +9,7 @@ use super::fault::{ConfigFault, Origin};
 use super::merge::{Merged, SOURCE_NAME, Section, Setting, shown};
 use super::schema::{self, SOURCE};
 use super::sections::{
-    Checksum, Control, Decide, Events, Flash, Gateway, Identity, Input, Log, LogLevel,
+    Checksum, Control, Decide, Events, Flash, Gateway, Identity, Input, Lines, Log, LogLevel,
     PositionDetail, Source, SourceKind, Spool, TimeRules, Uplink, UplinkFormat, UplinkKind, Zones,
 };
 use super::value::{self, Value};
@@ -260,7 +260,8 @@ fn source(name: &str, section: &Section, found: &mut Findings) -> Option<Source>
     let input = input(kind, section, &shown, found);
     let uses: &[&str] = match kind {
         SourceKind::Serial => &["path", "baud"],
-        SourceKind::File | SourceKind::Jsonl => &["path"],
+        SourceKind::File => &["path"],
+        SourceKind::Jsonl => &["path", "address"],
         SourceKind::Gpsd => &["address", "device"],
         SourceKind::Tcp | SourceKind::Udp => &["address"],
     };
@@ -269,6 +270,10 @@ fn source(name: &str, section: &Section, found: &mut Findings) -> Option<Source>
             let what = format!("has no meaning for kind = \"{}\"", kind.name());
             found.warn(section, (&shown, key), &what, "leave it out");
         }
+    }
+    if kind == SourceKind::Jsonl && keys.given("path") && keys.given("address") {
+        let fix = "leave one of `address` and `path` out; each source has one place";
+        found.fault(section, (&shown, "path"), "stands beside address", fix);
     }
     // FIX-4 bounds the interval.
     if keys.span("interval") > Span::from_secs(86_400) {
@@ -306,7 +311,13 @@ fn input(kind: SourceKind, section: &Section, shown: &str, found: &mut Findings)
             baud: keys.opt_count("baud").map(|n| n as u32),
         },
         SourceKind::File => Input::File { path: need("path", "drive.nmea")? },
-        SourceKind::Jsonl => Input::Jsonl { path: need("path", "/run/tracker.jsonl")? },
+        SourceKind::Jsonl => match keys.opt_text("address") {
+            Some(text) => Input::Jsonl { from: Lines::Address(address(text)?) },
+            None if section.bad.contains("address") => return None,
+            None => {
+                Input::Jsonl { from: Lines::Path(need("path", "/run/geofenced/trackers.sock")?) }
+            }
+        },
         SourceKind::Gpsd => Input::Gpsd {
             // The port gpsd has from IANA.
             address: address(keys.opt_text("address").unwrap_or("127.0.0.1:2947".to_owned()))?,

@@ -24,9 +24,9 @@ use std::collections::BTreeMap;
 pub use fault::{ConfigFault, Origin};
 pub use schema::reference;
 pub use sections::{
-    Address, Checksum, Control, Decide, Events, Flash, Gateway, Identity, Input, Log, LogLevel,
-    PositionDetail, RELEASE_DATE, Source, SourceKind, Spool, TimeRules, Uplink, UplinkFormat,
-    UplinkKind, Zones,
+    Address, Checksum, Control, Decide, Events, Flash, Gateway, Identity, Input, Lines, Log,
+    LogLevel, PositionDetail, RELEASE_DATE, Source, SourceKind, Spool, TimeRules, Uplink,
+    UplinkFormat, UplinkKind, Zones,
 };
 pub use value::{TextError, parse_duration, parse_size};
 

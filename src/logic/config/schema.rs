@@ -61,8 +61,9 @@ pub(super) const KEYS: &[Key] = &[
     key("source", "name", Shape::Id, Some(r#""gnss""#), "unique; files are merged by it"),
     key("source", "kind", Shape::Choice(SourceKind::NAMES), None, "what is opened"),
     key("source", "path", Shape::Path, None,
-        "serial, file, jsonl: the device or file; - is standard input"),
-    key("source", "address", Shape::Address, None, "gpsd, tcp, udp: host:port"),
+        "serial, file, jsonl: the device or file; - is standard input; jsonl: or a Unix socket"),
+    key("source", "address", Shape::Address, None,
+        "gpsd, tcp: host:port of the server; udp, jsonl: to listen on"),
     key("source", "device", Shape::Path, None, "gpsd: only this device of it"),
     key("source", "baud", Shape::BaudOrAuto, Some(r#""auto""#), "serial: auto or a number"),
     key("source", "asset", Shape::Id, None, "whom it locates; default: the gateway's asset"),
@@ -152,10 +153,6 @@ pub(super) const KEYS: &[Key] = &[
 /// What parses and is checked but does not run yet: section, key, and the value (as TOML) unless
 /// any value counts.
 pub(super) const NOT_YET: &[(&str, &str, Option<&str>)] = &[
-    ("source", "kind", Some(r#""gpsd""#)),
-    ("source", "kind", Some(r#""tcp""#)),
-    ("source", "kind", Some(r#""udp""#)),
-    ("source", "kind", Some(r#""jsonl""#)),
     ("uplink", "kind", Some(r#""mqtt""#)),
     ("zones", "drop_dir", None),
     ("zones", "keys", None),
@@ -176,7 +173,6 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
 /// What runs now in place of something that does not.
 pub(super) fn instead(section: &str, key: &str) -> &'static str {
     match (section, key) {
-        ("source", _) => r#"kind = "serial" and kind = "file" run"#,
         ("uplink", _) => r#"kind = "https" and kind = "none" run"#,
         _ => "zones come from `files`",
     }

@@ -144,10 +144,10 @@ pub enum Input {
         /// Where to listen.
         address: Address,
     },
-    /// JSON lines from a file, a pipe or a Unix socket.
+    /// JSON lines of trackers that name their asset.
     Jsonl {
         /// Where they come from.
-        path: String,
+        from: Lines,
     },
     /// An NMEA file; `-` is standard input.
     File {
@@ -156,7 +156,29 @@ pub enum Input {
     },
 }
 
+/// Where JSON lines come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Lines {
+    /// A TCP port to listen on.
+    Address(Address),
+    /// A file, a pipe, standard input; else a Unix socket to listen on.
+    Path(String),
+}
+
 impl Input {
+    /// What it opens, as `status` names it.
+    pub fn target(&self) -> String {
+        match self {
+            Self::Serial { path, .. }
+            | Self::File { path }
+            | Self::Jsonl { from: Lines::Path(path) } => path.clone(),
+            Self::Gpsd { address, device: Some(device) } => format!("{address} {device}"),
+            Self::Gpsd { address, .. }
+            | Self::Tcp { address }
+            | Self::Udp { address }
+            | Self::Jsonl { from: Lines::Address(address) } => address.to_string(),
+        }
+    }
     /// Its kind, as a config writes it.
     pub const fn kind_name(&self) -> &'static str {
         match self {

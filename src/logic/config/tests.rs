@@ -230,6 +230,26 @@ fn a_source_says_what_it_lacks() {
             "b.toml:1:1: source s.kind: is missing; write kind = \"serial\"; there are serial, gpsd, tcp, udp, jsonl, file",
         ),
         (
+            "kind = \"tcp\"",
+            "b.toml:1:1: source s.address: is missing for kind = \"tcp\"; write address = \"192.0.2.1:5017\"",
+        ),
+        (
+            "kind = \"udp\"",
+            "b.toml:1:1: source s.address: is missing for kind = \"udp\"; write address = \"0.0.0.0:10110\"",
+        ),
+        (
+            "kind = \"jsonl\"",
+            "b.toml:1:1: source s.path: is missing for kind = \"jsonl\"; write path = \"/run/geofenced/trackers.sock\"",
+        ),
+        (
+            "kind = \"jsonl\"\npath = \"/t\"\naddress = \"127.0.0.1:99\"",
+            "b.toml:3:8: source s.path: stands beside address; leave one of `address` and `path` out; each source has one place",
+        ),
+        (
+            "kind = \"jsonl\"\naddress = \"5017\"",
+            "b.toml:3:11: source s.address: \"5017\" is not an address: it has no port; write \"host:port\", such as \"127.0.0.1:2947\"",
+        ),
+        (
             "kind = \"serial\"",
             "b.toml:1:1: source s.path: is missing for kind = \"serial\"; write path = \"/dev/serial/by-id/…\"",
         ),
@@ -415,7 +435,6 @@ fn what_does_not_run_yet_is_refused_by_name() {
     assert_eq!(
         told,
         [
-            "b.toml:3:8: source.kind: kind = \"gpsd\" is not in this release yet; kind = \"serial\" and kind = \"file\" run",
             "b.toml:6:12: zones.drop_dir: drop_dir = \"/d\" is not in this release yet; zones come from `files`",
             "b.toml:2:8: source: g is a second source of one asset; standby receivers are not in this release yet: leave one, or name its own asset",
         ]

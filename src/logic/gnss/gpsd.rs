@@ -9,9 +9,6 @@ use crate::logic::gnss::record::{self, Record};
 use crate::logic::gnss::{FixQuality, Reject};
 use crate::units::EventTime;
 
-/// gpsd's own bound of a line of JSON (`GPS_JSON_RESPONSE_MAX`).
-pub const LINE_BYTES_MAX: usize = 10_240;
-
 /// `mode`: below it there is no position.
 const MODE_2D: u8 = 2;
 /// `status`: dead reckoning, alone and mixed with satellites.

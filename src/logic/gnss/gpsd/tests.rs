@@ -138,7 +138,7 @@ fn other_reports_are_let_pass_and_nonsense_is_counted() {
         assert_eq!(said(line.as_bytes()), None, "{line:?}");
     }
     // Nested as deep as a line may be long: no stack is used up.
-    let deep = [br#"{"class":"SKY","a":"#.as_slice(), &[b'['; LINE_BYTES_MAX]].concat();
+    let deep = [br#"{"class":"SKY","a":"#.as_slice(), &[b'['; record::RECORD_BYTES_MAX]].concat();
     assert_eq!(record(&deep, None), Err(Reject::Malformed));
 }
 
