@@ -3,27 +3,39 @@
 //!
 //! Always holds: a time of day gives one epoch, a repeat of the epoch just closed gives none; the
 //! most cautious sentence decides validity; the position with the most decimals is taken, of
-//! equal ones GGA's or GNS's, then RMC's, then GLL's; of equals the first.
+//! equal ones GGA's, then GNS's, RMC's, PUBX's, GLL's; of equals the first.
 //! Does not know: the day (TIME-5 is `trust`'s), which fixes may vote, any clock.
 //!
-//! **What ends an epoch.** RMC, GGA, GNS and GLL with another time of day, or quiet for [`QUIET`].
-//! ZDA and GST name their epoch by its time and wait for it if need be. GSA and VTG have no time:
-//! behind a quiet spell they belong to what follows, before one to what came, and between two
-//! sentences of one time to that. Where no spell tells (a log read at once, a receiver that never
-//! pauses) they go where this receiver's last spell, or the start of its stream, put them.
+//! **What ends an epoch.** A sentence with a place and another time of day; the last sentence of
+//! the cycle, once this receiver's cycle is known ([`rhythm`]); or quiet: [`QUIET`], less where it
+//! never pauses for so long. ZDA, GST and GBS name their epoch by its time and wait for it if need
+//! be. GSA and VTG have no time: behind a quiet spell they belong to what follows, before one to
+//! what came, and between two sentences of one time to that. Where no spell tells (a log read at
+//! once, a receiver that never pauses) they go where this receiver's last spell, or the start of
+//! its stream, put them. An epoch without a time of day ends by quiet, or by its turn.
+//!
+//! **How accurate.** GST's deviations of latitude and longitude; else the `hAcc` of PUBX,00; else
+//! HDOP × range error; else 15 m. u-blox documents the errors in GBS as standard deviations too,
+//! of the satellites that passed its integrity check; by the standard they are the error due to a
+//! bias alone, and others send that. So a GBS may say that a position is worse than HDOP
+//! suggests, never that it is better.
 //!
 //! This module is the one home of the `nmea` crate.
 
+mod merge;
 mod read;
+mod rhythm;
 
 use crate::logic::gnss::line::Sentence;
 use crate::logic::gnss::{CivilDate, FixQuality, Reject};
 use crate::units::{BootTime, Position, Span};
-use read::{Given, Kind, Located, Motion, Reading, Verdict, read};
+use merge::Open;
+use read::{Located, Motion, Reading, read};
+use rhythm::{Part, Rhythm, Roster};
 
-/// Quiet that ends a burst. A full line of 82 characters takes 171 ms at 4,800 baud, the slowest
-/// rate in use, and a sentence is only seen at its end; faster receivers pause for longer or end
-/// their epochs by the next time of day.
+/// Quiet that ends a burst of a receiver not yet known. A full line of 82 characters takes 171 ms
+/// at 4,800 baud, the slowest rate in use, and a sentence is only seen at its end; faster
+/// receivers pause for longer or end their epochs by the next time of day.
 pub const QUIET: Span = Span::from_millis(200);
 
 /// Times of day nearer than this are one: some receivers round in one sentence (.08) and not in
@@ -82,39 +94,18 @@ pub struct Assembler {
     hdop_leads: bool,
     /// The same of VTG.
     motion_leads: bool,
-}
-
-/// The epoch being merged.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    time: Option<Span>,
-    first: BootTime,
-    last: BootTime,
-    /// Who sent the first of each kind: without times, its next one is the next epoch's.
-    talkers: [Option<[u8; 2]>; Kind::COUNT],
-    verdict: Option<Verdict>,
-    given: Option<Given>,
-    rmc_date: Option<CivilDate>,
-    zda_date: Option<CivilDate>,
-    /// Of GGA and GNS.
-    hdop: Option<f64>,
-    /// Of GSA.
-    gsa_hdop: Option<f64>,
-    gst_m: Option<f64>,
-    /// Of RMC.
-    motion: Motion,
-    /// Of VTG.
-    vtg_motion: Motion,
-    altitude_m: Option<f32>,
+    /// What is known of its cycle; of a recording nothing is learned.
+    rhythm: Option<Rhythm>,
 }
 
 /// What came and cannot be placed yet.
 #[derive(Clone, Copy, Default, Debug)]
 struct Loose {
-    hdop: Option<(BootTime, f64)>,
+    hdop: Option<(BootTime, Option<f64>)>,
     motion: Option<(BootTime, Motion)>,
-    date: Option<(Span, CivilDate)>,
-    gst_m: Option<(Span, f64)>,
+    date: Option<(Span, Option<CivilDate>)>,
+    gst_m: Option<(Span, Option<f64>)>,
+    gbs_m: Option<(Span, Option<f64>)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +113,9 @@ struct Closed {
     time: Span,
     date: Option<CivilDate>,
     last: BootTime,
+    roster: Roster,
+    /// More of it came, and that has been learned from.
+    early: bool,
 }
 
 impl Assembler {
@@ -134,11 +128,18 @@ impl Assembler {
             closed: None,
             hdop_leads: false,
             motion_leads: false,
+            rhythm: Some(Rhythm::new()),
         }
     }
 
+    /// The same for a recording: nobody waits, so that only times of day and quiet end an epoch.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self { rhythm: None, ..self }
+    }
+
     /// Takes one sentence, stamped with the arrival of its bytes. Gives the epoch that it ended.
-    /// A sentence that is refused changes nothing.
+    /// A sentence that is refused changes nothing of any epoch.
     pub fn push(
         &mut self,
         sentence: &Sentence<'_>,
@@ -146,32 +147,45 @@ impl Assembler {
     ) -> Result<Option<Epoch>, Reject> {
         let reading = read(sentence)?;
         if let Reading::Located(located) = reading {
-            return self.locate(&located, now);
+            let ended = self.locate(&located, now)?;
+            return Ok(ended.or_else(|| self.complete()));
         }
         let ended = self.flush(now);
         match reading {
-            Reading::Hdop(Some(hdop)) => {
-                self.hdop_leads |= self.open.is_none();
-                self.loose.hdop = Some((now, hdop));
+            Reading::Hdop(hdop) if !self.is_tail(Part::Gsa, self.hdop_leads, now) => {
+                self.hdop_leads |= self.open.is_none() && hdop.is_some();
+                let known = self.loose.hdop.and_then(|(_, known)| known);
+                self.loose.hdop = Some((now, hdop.or(known)));
             }
-            Reading::Motion(motion) if motion != Motion::default() => {
-                self.motion_leads |= self.open.is_none();
-                self.loose.motion = Some((now, motion));
+            Reading::Motion(motion) if !self.is_tail(Part::Vtg, self.motion_leads, now) => {
+                let known = motion != Motion::default();
+                self.motion_leads |= self.open.is_none() && known;
+                if known || self.loose.motion.is_none() {
+                    self.loose.motion = Some((now, motion));
+                }
             }
-            Reading::Date(time, date) => self.take_date(time, date),
-            Reading::Noise(time, gst_m) => self.take_gst(time, gst_m),
+            Reading::Date(time, date) => self.take_date(time, date, now),
+            Reading::Gst(time, radius_m) => match self.holder(time, now) {
+                Some(open) => open.take_gst(radius_m),
+                None => self.loose.gst_m = time.map(|time| (time, radius_m)),
+            },
+            Reading::Gbs(time, radius_m) => match self.holder(time, now) {
+                Some(open) => open.take_gbs(radius_m),
+                None => self.loose.gbs_m = time.map(|time| (time, radius_m)),
+            },
             Reading::Other => return Ok(ended),
             Reading::Hdop(_) | Reading::Motion(_) | Reading::Burst | Reading::Located(_) => {}
         }
         if let Some(open) = &mut self.open {
-            open.last = now;
+            open.hear(now);
         }
-        Ok(ended)
+        Ok(ended.or_else(|| self.complete()))
     }
 
     /// When [`flush`](Self::flush) will have something, if nothing comes before.
     pub fn deadline(&self) -> Option<BootTime> {
-        self.open.as_ref().map(|open| open.last + QUIET)
+        let quiet = self.rhythm.as_ref().map_or(QUIET, Rhythm::quiet);
+        self.open.as_ref().map(|open| open.last + quiet)
     }
 
     /// Gives the open epoch if its deadline has come. Early calls are harmless.
@@ -181,38 +195,27 @@ impl Assembler {
 
     /// Gives the open epoch: the input has ended, or paused.
     pub fn finish(&mut self) -> Option<Epoch> {
-        let open = self.open.as_mut()?;
+        self.open.as_ref()?;
         // Whatever has no time came before the pause, so it was this epoch's.
-        if let Some((_, hdop)) = self.loose.hdop.take() {
-            self.hdop_leads = false;
-            open.gsa_hdop.get_or_insert(hdop);
-        }
-        if let Some((_, motion)) = self.loose.motion.take() {
-            self.motion_leads = false;
-            open.vtg_motion = motion;
-        }
+        self.hdop_leads &= self.loose.hdop.is_none();
+        self.motion_leads &= self.loose.motion.is_none();
         self.close()
     }
 
     /// A sentence that has its own time, or at least its own place in the cycle.
     fn locate(&mut self, said: &Located, now: BootTime) -> Result<Option<Epoch>, Reject> {
-        if let Some(open) = &mut self.open
-            && open.holds(said)
-        {
-            open.place(&mut self.loose, now);
-            open.merge(said, now);
-            open.claim(&mut self.loose);
-            return Ok(None);
+        let mut ended = None;
+        if !self.open.as_ref().is_some_and(|open| open.holds(said)) {
+            if self.closed.is_some_and(|closed| closed.holds(said, now)) {
+                self.came_after(now);
+                return Err(Reject::Repeat);
+            }
+            ended = self.end_by_content(now);
         }
-        if self.closed.is_some_and(|closed| closed.holds(said, now)) {
-            return Err(Reject::Repeat);
-        }
-        let ended = self.end_by_content(now);
-        let mut open = Open::new(said, now);
+        let open = self.open.get_or_insert_with(|| Open::new(said, now));
         open.place(&mut self.loose, now);
         open.merge(said, now);
         open.claim(&mut self.loose);
-        self.open = Some(open);
         Ok(ended)
     }
 
@@ -221,47 +224,92 @@ impl Assembler {
         if self.deadline()? <= now {
             return self.finish();
         }
-        let open = self.open.as_mut()?;
+        let open = self.open.as_ref()?;
         // An epoch that has its own between two of its sentences: this one is of what follows.
         self.hdop_leads |= self.loose.hdop.is_some() && open.gsa_hdop.is_some();
-        self.motion_leads |= self.loose.motion.is_some() && open.vtg_motion != Motion::default();
+        self.motion_leads |= self.loose.motion.is_some() && open.vtg_motion.is_some();
+        self.close()
+    }
+
+    /// Closes the open epoch if its cycle is known and all here.
+    fn complete(&mut self) -> Option<Epoch> {
+        let open = self.open.as_ref()?;
+        open.time?;
+        let mut seen = open.roster;
+        if !self.hdop_leads && self.loose.hdop.is_some() {
+            seen = seen.and(Part::Gsa);
+        }
+        if !self.motion_leads && self.loose.motion.is_some() {
+            seen = seen.and(Part::Vtg);
+        }
+        if self.rhythm.as_ref()?.is_complete(seen) { self.close() } else { None }
+    }
+
+    /// What has no time is this epoch's, unless this receiver sends it ahead.
+    fn close(&mut self) -> Option<Epoch> {
+        let mut open = self.open.take()?;
         if !self.hdop_leads
             && let Some((_, hdop)) = self.loose.hdop.take()
         {
-            open.gsa_hdop.get_or_insert(hdop);
+            open.take_hdop(hdop);
         }
         if !self.motion_leads
             && let Some((_, motion)) = self.loose.motion.take()
         {
-            open.vtg_motion = motion;
+            open.take_motion(motion);
         }
-        self.close()
-    }
-
-    fn close(&mut self) -> Option<Epoch> {
-        let open = self.open.take()?;
         if let Some(time) = open.time {
-            self.closed = Some(Closed { time, date: open.rmc_date, last: open.last });
+            let (date, last, roster) = (open.rmc_date, open.last, open.roster);
+            self.closed = Some(Closed { time, date, last, roster, early: false });
+            if let Some(rhythm) = &mut self.rhythm {
+                rhythm.ended(roster, open.gap);
+            }
         }
         Some(open.epoch(self.range_error_m))
     }
 
-    fn take_date(&mut self, time: Option<Span>, date: Option<CivilDate>) {
-        match &mut self.open {
-            // Before the first fix some receivers give their time in the ZDA alone.
-            Some(open) if open.time.is_none() => {
-                open.time = time;
-                open.zda_date = date;
+    /// Whether what has no time comes behind the end of its epoch. Then it is of none.
+    fn is_tail(&mut self, part: Part, leads: bool, now: BootTime) -> bool {
+        if self.open.is_some() || leads || self.rhythm.is_none() {
+            return false;
+        }
+        let Some(closed) = self.closed.filter(|closed| closed.is_near(now)) else { return false };
+        if closed.roster.count(part) == 0 {
+            self.came_after(now);
+        }
+        true
+    }
+
+    /// The open epoch if a sentence with such a time is of it; else it comes early, or late.
+    fn holder(&mut self, time: Option<Span>, now: BootTime) -> Option<&mut Open> {
+        if self.closed.is_some_and(|closed| same(time, Some(closed.time))) {
+            self.came_after(now);
+        }
+        self.open.as_mut().filter(|open| time.is_none() || same(time, open.time))
+    }
+
+    /// Something came of the epoch closed last: if at once, it was closed too early.
+    fn came_after(&mut self, now: BootTime) {
+        if let (Some(closed), Some(rhythm)) = (&mut self.closed, &mut self.rhythm)
+            && closed.is_near(now)
+        {
+            closed.last = now;
+            if !std::mem::replace(&mut closed.early, true) {
+                rhythm.was_wrong();
             }
-            Some(open) if time.is_none() || same(time, open.time) => open.zda_date = date,
-            _ => self.loose.date = time.zip(date),
         }
     }
 
-    fn take_gst(&mut self, time: Option<Span>, gst_m: Option<f64>) {
-        match &mut self.open {
-            Some(open) if time.is_none() || same(time, open.time) => open.gst_m = gst_m,
-            _ => self.loose.gst_m = time.zip(gst_m),
+    fn take_date(&mut self, time: Option<Span>, date: Option<CivilDate>, now: BootTime) {
+        if let Some(open) = &mut self.open
+            && open.time.is_none()
+        {
+            // Before the first fix some receivers give their time in the ZDA alone.
+            open.time = time;
+        }
+        match self.holder(time, now) {
+            Some(open) => open.take_date(date),
+            None => self.loose.date = time.map(|time| (time, date)),
         }
     }
 }
@@ -277,118 +325,10 @@ impl Closed {
         let other_day = self.date.zip(said.date).is_some_and(|(a, b)| a != b);
         same(said.time, Some(self.time)) && !other_day && (now - self.last).abs() < REPEAT_FOR
     }
-}
 
-impl Open {
-    fn new(said: &Located, now: BootTime) -> Self {
-        Self {
-            time: said.time,
-            first: now,
-            last: now,
-            talkers: [None; Kind::COUNT],
-            verdict: None,
-            given: None,
-            rmc_date: None,
-            zda_date: None,
-            hdop: None,
-            gsa_hdop: None,
-            gst_m: None,
-            motion: Motion::default(),
-            vtg_motion: Motion::default(),
-            altitude_m: None,
-        }
-    }
-
-    /// Whether the sentence is of this epoch.
-    fn holds(&self, said: &Located) -> bool {
-        let other_day = self.rmc_date.zip(said.date).is_some_and(|(a, b)| a != b);
-        match (self.time, said.time) {
-            (Some(_), Some(_)) => same(self.time, said.time) && !other_day,
-            _ => self.talkers[said.kind as usize] != Some(said.talker),
-        }
-    }
-
-    /// Takes in what has no time and waited for this epoch.
-    fn place(&mut self, loose: &mut Loose, now: BootTime) {
-        let fresh = |at: BootTime| now - at <= LOOSE_FOR;
-        if let Some((at, hdop)) = loose.hdop.take()
-            && fresh(at)
-        {
-            self.gsa_hdop.get_or_insert(hdop);
-        }
-        if let Some((at, motion)) = loose.motion.take()
-            && fresh(at)
-        {
-            self.vtg_motion = motion;
-        }
-    }
-
-    /// Takes in what waited for this epoch's time.
-    fn claim(&mut self, loose: &mut Loose) {
-        if let Some((time, date)) = loose.date
-            && same(self.time, Some(time))
-        {
-            (self.zda_date, loose.date) = (Some(date), None);
-        }
-        if let Some((time, gst_m)) = loose.gst_m
-            && same(self.time, Some(time))
-        {
-            (self.gst_m, loose.gst_m) = (Some(gst_m), None);
-        }
-    }
-
-    fn merge(&mut self, said: &Located, now: BootTime) {
-        self.last = now;
-        self.time = self.time.or(said.time);
-        self.talkers[said.kind as usize].get_or_insert(said.talker);
-        self.verdict = self.verdict.max(said.verdict);
-        if let Some(given) = said.given
-            && self.given.is_none_or(|own| own.rank < given.rank)
-        {
-            self.given = Some(given);
-        }
-        self.rmc_date = self.rmc_date.or(said.date);
-        self.hdop = self.hdop.or(said.hdop.filter(|hdop| *hdop > 0.0));
-        self.motion.speed_mps = self.motion.speed_mps.or(said.motion.speed_mps);
-        self.motion.heading_deg = self.motion.heading_deg.or(said.motion.heading_deg);
-        self.altitude_m = self.altitude_m.or(said.altitude_m);
-    }
-
-    fn epoch(&self, range_error_m: f64) -> Epoch {
-        Epoch {
-            stamp: self.first,
-            time: self.time,
-            date: self.zda_date.or(self.rmc_date),
-            fix: self.fix(),
-            accuracy_m: self.accuracy_m(range_error_m),
-            speed_mps: self.motion.speed_mps.or(self.vtg_motion.speed_mps),
-            heading_deg: self.motion.heading_deg.or(self.vtg_motion.heading_deg),
-            altitude_m: self.altitude_m,
-        }
-    }
-
-    fn fix(&self) -> Result<Place, Reject> {
-        let quality = match self.verdict.unwrap_or(Verdict::NoPosition) {
-            Verdict::Measured => FixQuality::Measured,
-            Verdict::Estimated => FixQuality::Estimated,
-            Verdict::Simulated => return Err(Reject::Simulated),
-            Verdict::NoPosition => return Err(Reject::NoPosition),
-        };
-        let position = self.given.ok_or(Reject::NoPosition)?.position?;
-        if position.lat_deg() == 0.0 && position.lon_deg() == 0.0 {
-            return Err(Reject::NullIsland);
-        }
-        Ok(Place { position, quality })
-    }
-
-    /// FIX-2. Zero, empty, negative and not finite mean unknown (FIELD B5).
-    fn accuracy_m(&self, range_error_m: f64) -> f64 {
-        let known = |v: &f64| v.is_finite() && *v > 0.0;
-        let hdop = self.hdop.filter(known).or(self.gsa_hdop.filter(known));
-        self.gst_m
-            .filter(known)
-            .or(hdop.map(|hdop| hdop * range_error_m).filter(known))
-            .unwrap_or(UNKNOWN_ACCURACY_M)
+    /// Whether its burst may still go on.
+    fn is_near(&self, now: BootTime) -> bool {
+        now - self.last < QUIET
     }
 }
 

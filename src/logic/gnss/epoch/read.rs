@@ -5,7 +5,7 @@
 //! status never does (FIELD D4).
 //! Does not know: which epoch is open, what was said before.
 //!
-//! RMC, GGA, GNS, GLL and ZDA are read here and not by `nmea`: it refuses second 60, lines over
+//! RMC, GGA, GNS, GLL, GBS and ZDA are read here and not by `nmea`: it refuses second 60, lines over
 //! 102 bytes, quality 9 and more than two GNS modes, takes NaN, latitude 100 and dead reckoning
 //! for valid, and forgets how many decimals a position had. So is GSA, whose two-dimensional form
 //! it refuses. GST and VTG are its own.
@@ -13,6 +13,7 @@
 use nmea::sentences::{parse_gst, parse_vtg};
 use nmea::{NmeaSentence, SentenceType};
 
+use super::rhythm::Part;
 use crate::logic::gnss::line::Sentence;
 use crate::logic::gnss::{CivilDate, Reject};
 use crate::units::{NANOS_PER_SEC, Position, Span};
@@ -36,18 +37,32 @@ pub(super) enum Kind {
     Gga,
     Gns,
     Gll,
+    /// u-blox's own PUBX,00.
+    Pubx,
 }
 
 impl Kind {
     /// How many there are.
-    pub(super) const COUNT: usize = 4;
+    pub(super) const COUNT: usize = 5;
 
-    /// Whose position is believed when the decimals are equal: the greater.
-    fn rank(self) -> u8 {
+    /// Which is believed where two say the same thing: the greater.
+    pub(super) fn rank(self) -> u8 {
         match self {
-            Self::Gga | Self::Gns => 2,
-            Self::Rmc => 1,
+            Self::Gga => 4,
+            Self::Gns => 3,
+            Self::Rmc => 2,
+            Self::Pubx => 1,
             Self::Gll => 0,
+        }
+    }
+
+    pub(super) fn part(self) -> Part {
+        match self {
+            Self::Rmc => Part::Rmc,
+            Self::Gga => Part::Gga,
+            Self::Gns => Part::Gns,
+            Self::Gll => Part::Gll,
+            Self::Pubx => Part::Pubx,
         }
     }
 }
@@ -67,7 +82,7 @@ pub(super) struct Motion {
     pub(super) heading_deg: Option<f32>,
 }
 
-/// What an RMC, GGA, GNS or GLL said.
+/// What an RMC, GGA, GNS, GLL or PUBX,00 said.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Located {
     pub(super) kind: Kind,
@@ -78,6 +93,8 @@ pub(super) struct Located {
     pub(super) given: Option<Given>,
     pub(super) date: Option<CivilDate>,
     pub(super) hdop: Option<f64>,
+    /// The 68 % radius, where it is told.
+    pub(super) radius_m: Option<f64>,
     pub(super) motion: Motion,
     pub(super) altitude_m: Option<f32>,
 }
@@ -89,7 +106,9 @@ pub(super) enum Reading {
     /// ZDA.
     Date(Option<Span>, Option<CivilDate>),
     /// GST: the 68 % radius.
-    Noise(Option<Span>, Option<f64>),
+    Gst(Option<Span>, Option<f64>),
+    /// GBS: the same of the error expected.
+    Gbs(Option<Span>, Option<f64>),
     /// GSA.
     Hdop(Option<f64>),
     /// VTG.
@@ -102,19 +121,26 @@ pub(super) enum Reading {
 
 /// Reads one sentence.
 pub(super) fn read(sentence: &Sentence<'_>) -> Result<Reading, Reject> {
-    let fields = Fields::split(sentence.data());
+    let fields = || Fields::split(sentence.data());
     let located = match sentence.kind() {
-        "RMC" => rmc(&fields)?,
-        "GGA" => gga(&fields)?,
-        "GNS" => gns(&fields)?,
-        // Before NMEA 2.0 a GLL had neither time nor status: nothing to be had from it.
-        "GLL" if (4..6).contains(&fields.count) => return Ok(Reading::Burst),
-        "GLL" => gll(&fields)?,
-        "ZDA" => return zda(&fields),
-        "GST" => return gst(sentence, &fields),
-        "GSA" => return gsa(&fields),
-        "VTG" => return vtg(sentence, &fields),
-        "GSV" | "GBS" | "GRS" | "DTM" | "TXT" => return Ok(Reading::Burst),
+        "RMC" => rmc(&fields())?,
+        "GGA" => gga(&fields())?,
+        "GNS" => gns(&fields())?,
+        "GLL" => match fields() {
+            // Before NMEA 2.0 a GLL had neither time nor status: nothing to be had from it.
+            fields if (4..6).contains(&fields.count) => return Ok(Reading::Burst),
+            fields => gll(&fields)?,
+        },
+        "ZDA" => return zda(&fields()),
+        "GST" => return gst(sentence, &fields()),
+        "GBS" => return gbs(&fields()),
+        "GSA" => return gsa(&fields()),
+        "VTG" => return vtg(sentence, &fields()),
+        "GSV" | "GRS" | "DTM" | "TXT" => return Ok(Reading::Burst),
+        "UBX" if sentence.talker() == "P" => match fields() {
+            fields if fields.at[0] == "00" => pubx(&fields)?,
+            _ => return Ok(Reading::Burst),
+        },
         _ => return Ok(Reading::Other),
     };
     let talker = sentence.talker().as_bytes();
@@ -197,6 +223,26 @@ fn gns(fields: &Fields<'_>) -> Result<Located, Reject> {
     })
 }
 
+/// 00, time, lat, N, lon, E, height above the ellipsoid, status, hAcc, vAcc, km/h, course, vertical
+/// speed, age, HDOP, … The height is not above the sea, so it is not taken.
+fn pubx(fields: &Fields<'_>) -> Result<Located, Reject> {
+    fields.at_least(15)?;
+    let [_, time, lat, ns, lon, ew, _, status, radius, _, kmh, course, _, _, hdop, ..] = fields.at;
+    let verdict = match status {
+        "G2" | "G3" | "D2" | "D3" | "RK" => Verdict::Measured,
+        "DR" => Verdict::Estimated,
+        // A solution for the time alone has no place.
+        "NF" | "TT" | "" => Verdict::NoPosition,
+        _ => return Err(Reject::Malformed),
+    };
+    Ok(Located {
+        hdop: number(hdop)?,
+        radius_m: number(radius)?,
+        motion: motion(number(kmh)?.map(|v| v * MPS_PER_KMH), number(course)?),
+        ..located(Kind::Pubx, time, Some(verdict), [lat, ns, lon, ew])?
+    })
+}
+
 /// lat, N, lon, E, time, status, mode
 fn gll(fields: &Fields<'_>) -> Result<Located, Reject> {
     fields.at_least(6)?;
@@ -219,6 +265,7 @@ fn located(
         given: given(place, kind)?.filter(|_| believed),
         date: None,
         hdop: None,
+        radius_m: None,
         motion: Motion::default(),
         altitude_m: None,
     })
@@ -273,7 +320,15 @@ fn gst(sentence: &Sentence<'_>, fields: &Fields<'_>) -> Result<Reading, Reject> 
     let deviation = |v: Option<f32>| v.map(f64::from).filter(|v| v.is_finite() && *v > 0.0);
     let radius = deviation(gst.lat_sd).zip(deviation(gst.long_sd)).map(|(a, b)| a.hypot(b));
     // The time is read here, for second 60.
-    Ok(Reading::Noise(time_of_day(fields.at[0])?, radius))
+    Ok(Reading::Gst(time_of_day(fields.at[0])?, radius))
+}
+
+/// time, latitude error, longitude error, …; empty while integrity cannot be told.
+fn gbs(fields: &Fields<'_>) -> Result<Reading, Reject> {
+    fields.at_least(8)?;
+    let error = |text| number(text).map(|v| v.filter(|v| *v > 0.0));
+    let radius = error(fields.at[1])?.zip(error(fields.at[2])?).map(|(a, b)| a.hypot(b));
+    Ok(Reading::Gbs(time_of_day(fields.at[0])?, radius))
 }
 
 /// mode, mode, twelve satellites, PDOP, HDOP, VDOP. Before a fix some cut it short. (The crate
