@@ -101,9 +101,11 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(source: &SourceSetup, setup: &Setup) -> Self {
+        let assembler = Assembler::new(setup.decide.range_error_m);
+        let recorded = source.trusting == Trusting::Fixes;
         Self {
             framer: Framer::new(source.checksum),
-            assembler: Assembler::new(setup.decide.range_error_m),
+            assembler: if recorded { assembler.patient() } else { assembler },
             alarm: None,
             sentences: 0,
         }

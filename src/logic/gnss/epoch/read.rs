@@ -5,10 +5,10 @@
 //! status never does (FIELD D4).
 //! Does not know: which epoch is open, what was said before.
 //!
-//! RMC, GGA, GNS, GLL, GBS and ZDA are read here and not by `nmea`: it refuses second 60, lines over
-//! 102 bytes, quality 9 and more than two GNS modes, takes NaN, latitude 100 and dead reckoning
-//! for valid, and forgets how many decimals a position had. So is GSA, whose two-dimensional form
-//! it refuses. GST and VTG are its own.
+//! RMC, GGA, GNS, GLL, GBS and ZDA are read here and not by `nmea`: it refuses second 60, lines
+//! over 102 bytes, quality 9 and more than two GNS modes, takes NaN, latitude 100 and dead
+//! reckoning for valid, and forgets how many decimals a position had. So is GSA, whose
+//! two-dimensional form it refuses. GST and VTG are its own.
 
 use nmea::sentences::{parse_gst, parse_vtg};
 use nmea::{NmeaSentence, SentenceType};
