@@ -226,8 +226,8 @@ impl Assembler {
         }
         let open = self.open.as_ref()?;
         // An epoch that has its own between two of its sentences: this one is of what follows.
-        self.hdop_leads |= self.loose.hdop.is_some() && open.gsa_hdop.is_some();
-        self.motion_leads |= self.loose.motion.is_some() && open.vtg_motion.is_some();
+        self.hdop_leads |= self.loose.hdop.is_some() && open.roster.count(Part::Gsa) > 0;
+        self.motion_leads |= self.loose.motion.is_some() && open.roster.count(Part::Vtg) > 0;
         self.close()
     }
 

@@ -29,15 +29,13 @@ pub(super) struct Open {
     pub(super) rmc_date: Option<CivilDate>,
     zda_date: Option<CivilDate>,
     hdop: Ranked<f64>,
-    /// There was a GSA, and what it said.
-    pub(super) gsa_hdop: Option<Option<f64>>,
+    gsa_hdop: Option<f64>,
     gst_m: Option<f64>,
     pubx_m: Option<f64>,
     gbs_m: Option<f64>,
     speed_mps: Ranked<f32>,
     heading_deg: Ranked<f32>,
-    /// There was a VTG, and what it said.
-    pub(super) vtg_motion: Option<Motion>,
+    vtg_motion: Motion,
     altitude_m: Ranked<f32>,
 }
 
@@ -61,7 +59,7 @@ impl Open {
             gbs_m: None,
             speed_mps: None,
             heading_deg: None,
-            vtg_motion: None,
+            vtg_motion: Motion::default(),
             altitude_m: None,
         }
     }
@@ -111,12 +109,14 @@ impl Open {
 
     pub(super) fn take_hdop(&mut self, hdop: Option<f64>) {
         self.roster = self.roster.and(Part::Gsa);
-        self.gsa_hdop = Some(self.gsa_hdop.flatten().or(hdop));
+        self.gsa_hdop = self.gsa_hdop.or(hdop);
     }
 
     pub(super) fn take_motion(&mut self, motion: Motion) {
         self.roster = self.roster.and(Part::Vtg);
-        self.vtg_motion = Some(motion);
+        if motion != Motion::default() {
+            self.vtg_motion = motion;
+        }
     }
 
     pub(super) fn take_date(&mut self, date: Option<CivilDate>) {
@@ -155,7 +155,7 @@ impl Open {
     }
 
     pub(super) fn epoch(&self, range_error_m: f64) -> Epoch {
-        let vtg = self.vtg_motion.unwrap_or_default();
+        let vtg = self.vtg_motion;
         // PUBX is the maker's own; the standard's sentences go before it.
         let own = |value: Ranked<f32>, vtg: Option<f32>| match value {
             Some((rank, value)) if rank > Kind::Pubx.rank() => Some(value),
@@ -194,7 +194,7 @@ impl Open {
             return told;
         }
         let hdop = self.hdop.map(|(_, hdop)| hdop).filter(known);
-        let hdop = hdop.or(self.gsa_hdop.flatten().filter(known));
+        let hdop = hdop.or(self.gsa_hdop.filter(known));
         let guessed = hdop.map(|hdop| hdop * range_error_m).filter(known);
         guessed.unwrap_or(UNKNOWN_ACCURACY_M).max(self.gbs_m.filter(known).unwrap_or(0.0))
     }

@@ -123,3 +123,6 @@ impl Rhythm {
         self.proof = self.proof.saturating_mul(2).min(PROOF_MAX);
     }
 }
+
+#[cfg(test)]
+mod tests;
