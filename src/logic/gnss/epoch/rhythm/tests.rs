@@ -55,22 +55,24 @@ fn accuracy_m(n: usize) -> f64 {
 }
 
 /// Plays bursts, one each `interval`, over a line of so many bytes a second.
-fn play(interval: Span, rate: usize, bursts: &[Vec<String>]) -> Run {
+fn play(interval: Span, rate: i64, bursts: &[Vec<String>]) -> Run {
     play_to(Assembler::new(5.0), interval, rate, bursts)
 }
 
-fn play_to(mut assembler: Assembler, interval: Span, rate: usize, bursts: &[Vec<String>]) -> Run {
+fn play_to(mut assembler: Assembler, interval: Span, rate: i64, bursts: &[Vec<String>]) -> Run {
     let mut framer = Framer::new(Checksum::Required);
     let mut run = Run::default();
-    let byte = Span::from_nanos(1_000_000_000 / rate as i64);
+    let byte = Span::from_nanos(1_000_000_000 / rate);
     let mut free = BootTime::from_nanos(0);
-    for (n, burst) in bursts.iter().enumerate() {
+    for (n, burst) in (0..).zip(bursts) {
         // The receiver computes for a while, and its line may still be busy.
-        let mut now = BootTime::from_nanos(0) + interval.times(n as i64) + Span::from_millis(5);
+        let mut now = BootTime::from_nanos(0) + interval.times(n) + Span::from_millis(5);
         now = now.max(free);
         let text: String = burst.iter().map(|body| line(body)).collect();
         for chunk in text.as_bytes().chunks(CHUNK) {
-            now = now + byte.times(chunk.len() as i64);
+            for _ in chunk {
+                now = now + byte;
+            }
             // The deadline fires at its own time (ORD-1).
             while let Some(due) = assembler.deadline().filter(|due| *due < now) {
                 run.given.extend(assembler.flush(due).map(|epoch| Given { epoch, at: due }));
@@ -127,18 +129,20 @@ fn soon_at_one_hertz_and_right_at_twenty_five() {
     println!("burst          baud  Hz    bytes/s  middle ms   worst ms  waiting: middle, worst");
     // Some begin with what has no time, some end with it.
     for letters in ["CH", "CGA", "RVGA", "AVRG", "RVGASSSL", "GLASSSRVZ", "RVGAAASSSSL", "VRLGAZ"] {
-        for (baud, hz) in
-            [4_800, 9_600, 115_200].into_iter().flat_map(|b| [1, 5, 10, 25].map(|hz| (b, hz)))
+        for (baud, hz) in [4_800_u32, 9_600, 115_200]
+            .into_iter()
+            .flat_map(|b| [1_usize, 5, 10, 25].map(|hz| (b, hz)))
         {
             let bursts: Vec<Vec<String>> = (0..40 * hz).map(|n| burst(letters, n, hz)).collect();
             let bytes: usize = bursts[hz].iter().map(|body| body.len() + 6).sum();
-            if bytes * hz > baud / 10 {
+            if bytes * hz > baud as usize / 10 {
                 continue;
             }
             let name = format!("{letters:<12} {baud:>6} {hz:>3} {:>10}", bytes * hz);
-            let interval = Span::from_nanos(1_000_000_000 / hz as i64);
-            let run = play(interval, baud / 10, &bursts);
-            let waiting = play_to(Assembler::new(5.0).patient(), interval, baud / 10, &bursts);
+            let interval = Span::from_secs_f64(1.0 / hz as f64);
+            let run = play(interval, i64::from(baud) / 10, &bursts);
+            let waiting =
+                play_to(Assembler::new(5.0).patient(), interval, i64::from(baud) / 10, &bursts);
             let ((middle, worst), waited) = (run.latency_ms(), waiting.latency_ms());
             println!("{name} {middle:>10} {worst:>10}  {waited:?}");
             run.is_whole(&name);
