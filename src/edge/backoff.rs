@@ -47,6 +47,11 @@ impl<C: FnMut() -> f64> Retry<C> {
         if self.empty < EMPTY_MAX { self.say_up(outlet).await } else { Ok(()) }
     }
 
+    /// Whether it is.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Something came that makes sense.
     pub(super) async fn useful(&mut self, outlet: &Outlet) -> Result<(), Closed> {
         if self.had_data {

@@ -123,7 +123,8 @@ impl<'a, C: FnMut() -> f64> Watch<'a, C> {
                 Some(Said::Version) => then = Then::Watch,
                 Some(Said::Devices(devices)) => self.devices(&devices, &mut then).await?,
                 Some(Said::Device(device)) => self.device(&device, &mut then).await?,
-                Some(Said::Error(_)) if self.told_refusal => {}
+                // Before that the list of devices says more.
+                Some(Said::Error(_)) if self.told_refusal || !self.retry.is_open() => {}
                 Some(Said::Error(what)) => {
                     self.told_refusal = true;
                     let what = format!("gpsd refuses a request: {}", cut(&what));

@@ -55,6 +55,11 @@ impl Fake {
         let mut line = String::new();
         self.stream.as_mut().unwrap().read_line(&mut line).await.unwrap();
         assert_eq!(line.trim_end(), request);
+        if request.starts_with("?WATCH") {
+            line.clear();
+            self.stream.as_mut().unwrap().read_line(&mut line).await.unwrap();
+            assert_eq!(line.trim_end(), "?DEVICES;");
+        }
     }
 
     /// What is told next: `+`, `- why`, `! note` or the lines that are handed on.
@@ -124,6 +129,7 @@ fn devices_that_gpsd_opens_and_closes() {
         gpsd.hears(&watch).await;
         gpsd.says(&[BOTH]).await;
         gpsd.told("- gpsd has /dev/a, /dev/b, and has not opened it").await;
+        gpsd.says(&[r#"{"class":"ERROR","message":"zero"}"#]).await;
         gpsd.says(&[r#"{"class":"DEVICE","path":"/dev/a","activated":0}"#]).await;
         gpsd.says(&[r#"{"class":"DEVICE","path":"/dev/b","activated":"2026-11-30T12:00:00Z"}"#])
             .await;

@@ -11,6 +11,7 @@ mod drive;
 mod equality;
 mod harness;
 mod kill;
+mod peers;
 mod refusal;
 mod supervision;
 mod wire;

@@ -82,13 +82,14 @@ pub fn said(line: &[u8]) -> Option<Said> {
     })
 }
 
-/// The request that makes gpsd report.
+/// The requests that make gpsd report, and then say what it has: a device that it does not know it
+/// refuses without a list.
 pub fn watch(device: Option<&str>) -> String {
     let mut request = serde_json::json!({ "enable": true, "json": true });
     if let Some(device) = device {
         request["device"] = device.into();
     }
-    format!("?WATCH={request};\n")
+    format!("?WATCH={request};\n?DEVICES;\n")
 }
 
 #[derive(Deserialize)]

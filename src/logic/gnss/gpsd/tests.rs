@@ -179,11 +179,13 @@ fn what_gpsd_says_of_itself() {
 
 #[test]
 fn requests() {
-    assert_eq!(watch(None), "?WATCH={\"enable\":true,\"json\":true};\n");
+    assert_eq!(watch(None), "?WATCH={\"enable\":true,\"json\":true};\n?DEVICES;\n");
     let one: serde_json::Value = {
         let text = watch(Some("/dev/\"x"));
-        serde_json::from_str(text.strip_prefix("?WATCH=").unwrap().strip_suffix(";\n").unwrap())
-            .unwrap()
+        serde_json::from_str(
+            text.strip_prefix("?WATCH=").unwrap().strip_suffix(";\n?DEVICES;\n").unwrap(),
+        )
+        .unwrap()
     };
     assert_eq!(one, serde_json::json!({"enable": true, "json": true, "device": "/dev/\"x"}));
 }
