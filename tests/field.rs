@@ -16,6 +16,8 @@ mod ledger;
 mod receiver;
 #[path = "field/restart.rs"]
 mod restart;
+#[path = "field/standby.rs"]
+mod standby;
 #[path = "field/timeline.rs"]
 mod timeline;
 #[path = "field/visits.rs"]

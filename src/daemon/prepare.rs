@@ -10,7 +10,9 @@ use super::error::DaemonError;
 use crate::edge::files::{self, FileError};
 use crate::edge::http::{Http, HttpOptions};
 use crate::logic::config::{self, Config, Decide, Identity, Input, UplinkFormat, UplinkKind};
-use crate::logic::engine::{Feed, HeartbeatRules, Setup, SourceSetup, Telemetry, Trusting};
+use crate::logic::engine::{
+    Feed, HeartbeatRules, Setup, SourceSetup, Telemetry, Trusting, UNRANKED,
+};
 use crate::logic::gnss::line::Checksum;
 use crate::logic::uplink::{UplinkRules, WireFormat};
 use crate::logic::zones::{self, Layer};
@@ -130,6 +132,7 @@ fn setup(config: &Config, gateway: &GatewayId) -> Setup {
             (Input::Serial { .. }, false) => Trusting::Serial,
             _ => Trusting::Network,
         },
+        rank: source.rank,
     });
     Setup {
         gateway: gateway.clone(),
@@ -160,7 +163,8 @@ pub const REPLAY_RECEIVED: usize = 1;
 pub fn replay_setup(config: &Config, gateway: &GatewayId, report_fixes: bool) -> Setup {
     let mut replay = setup(config, gateway);
     let first = replay.sources.swap_remove(0);
-    let source = |trusting| SourceSetup { feed: Feed::Nmea, trusting, ..first.clone() };
+    let source =
+        |trusting| SourceSetup { feed: Feed::Nmea, trusting, rank: UNRANKED, ..first.clone() };
     replay.sources = vec![source(Trusting::Fixes), source(Trusting::Network)];
     replay.software = None;
     replay.announce = false;

@@ -35,6 +35,8 @@ pub struct Counters {
     pub floor_conflict: u64,
     /// Fixes that were kept until there was a time for them (TIME-6).
     pub held: u64,
+    /// Times that another source took over an asset's vote (ORD-4).
+    pub takeovers: u64,
     /// Bytes chunks that a source lost because the loop was behind.
     pub chunks_lost: u64,
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use geofenced::logic::config::{Decide, PositionDetail, TimeRules};
 use geofenced::logic::engine::{
     Birth, Engine, Feed, FixReport, HeartbeatRules, Input, Setup, SourceSetup, Step, Telemetry,
-    Trusting,
+    Trusting, UNRANKED,
 };
 use geofenced::logic::event::{Event, Lane};
 use geofenced::logic::gnss::FixQuality;
@@ -97,6 +97,7 @@ pub(crate) fn setup(decide: &Decide) -> Setup {
         interval: Span::from_secs(1),
         window: Span::from_millis(500),
         trusting,
+        rank: UNRANKED,
     };
     Setup {
         gateway: GatewayId::new("gw").unwrap(),
@@ -143,9 +144,14 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// A gateway powered on a minute before second 0 and started five seconds before it.
     pub(crate) fn new(layers: &[Arc<Layer>], decide: &Decide) -> Self {
+        Self::of(layers, setup(decide))
+    }
+
+    /// The same with other sources.
+    pub(crate) fn of(layers: &[Arc<Layer>], setup: Setup) -> Self {
         let mut gateway = Self {
             dir: tempfile::tempdir_in(memory_dir()).unwrap(),
-            setup: setup(decide),
+            setup,
             layers: layers.to_vec(),
             powered_on: at(-60.0),
             boots: 1,
@@ -259,9 +265,14 @@ impl Gateway {
 
     /// A record that arrives at `t`.
     pub(crate) fn hear(&mut self, t: f64, record: Record) {
+        self.hear_from(NETWORK, t, record);
+    }
+
+    /// The same from any source.
+    pub(crate) fn hear_from(&mut self, source: usize, t: f64, record: Record) {
         self.pass(t);
         let at = self.boot(self.now);
-        self.step(Input::Record { source: NETWORK, at, record });
+        self.step(Input::Record { source, at, record });
     }
 
     /// Bytes that arrive at `t`.

@@ -236,8 +236,15 @@ fn check_ranks(merged: &Merged, sources: &[(Source, &Section)], found: &mut Find
     let own = |key| gateway.as_ref().and_then(|g| g.opt_text(key));
     let default = own("asset").or_else(|| own("id")).unwrap_or_default();
     let mut taken: BTreeMap<(String, u8), &Source> = BTreeMap::new();
+    let mut trusted: BTreeMap<String, &Source> = BTreeMap::new();
     for (source, section) in sources {
         let asset = source.asset.as_ref().map_or(default.clone(), ToString::to_string);
+        let first = *trusted.entry(asset.clone()).or_insert(source);
+        if first.trust_fixes != source.trust_fixes {
+            let what = format!("{} and {} locate one asset by two clocks", first.name, source.name);
+            let fix = "give both trust = \"fixes\" or neither, or another `asset`";
+            found.fault(section, (&shown(source.name.as_str()), "trust"), &what, fix);
+        }
         if let Some(other) = taken.insert((asset, source.rank), source) {
             let what = format!("{} and {} locate one asset with one rank", other.name, source.name);
             let fix = "give the standby rank = 2, or another `asset`";

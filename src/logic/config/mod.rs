@@ -119,25 +119,7 @@ impl Loaded {
                 ));
             }
         }
-        faults.extend(self.standbys());
         faults
-    }
-
-    /// A second source of one asset needs ORD-4, which comes with standby receivers.
-    fn standbys(&self) -> Vec<ConfigFault> {
-        let sources = &self.config.sources;
-        let second =
-            |ix: &usize| sources[..*ix].iter().any(|before| before.asset == sources[*ix].asset);
-        let fault = |ix: usize| {
-            let own = self.origins.iter().find(|e| e.section == "source" && e.index == ix)?;
-            Some(ConfigFault::at(
-                &own.origin,
-                "source".to_owned(),
-                format!("{} is a second source of one asset", sources[ix].name),
-                "standby receivers are not in this release yet: leave one, or name its own asset",
-            ))
-        };
-        (0..sources.len()).filter(second).filter_map(fault).collect()
     }
 
     /// The effective config as TOML, one key a line, with who set it when `origin` is asked for.

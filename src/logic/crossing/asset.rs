@@ -145,6 +145,7 @@ pub struct AssetCrossing {
     /// Scratch for one fix: zones that the line to it touches.
     along: Vec<u32>,
     gone: Vec<u32>,
+    displaced: bool,
     /// How many zones a first evaluation found outside since this was last asked.
     pub initialised_outside: u32,
 }
@@ -223,6 +224,12 @@ impl AssetCrossing {
         }
     }
 
+    /// The next fix stands where none was expected (FIX-1): the straight line to it from the last
+    /// is no path, so nothing was passed on it.
+    pub fn displaced(&mut self) {
+        self.displaced = true;
+    }
+
     /// One ordered, usable, measured fix; [`Self::heard`] comes first. Happenings are appended
     /// with exits before entries (B14).
     pub fn fix(
@@ -234,11 +241,14 @@ impl AssetCrossing {
         out: &mut Vec<Happening>,
     ) {
         let begin = out.len();
-        let turn = Turn::new(decide, limits, fix, &self.remembered);
+        let displaced = std::mem::take(&mut self.displaced);
+        let turn = Turn { displaced, ..Turn::new(decide, limits, fix, &self.remembered) };
         self.begin_first_evaluation(ground, fix.time);
         ground.near(fix.position, ground.reach_m(fix.accuracy_m), &mut self.candidates);
         self.bring_candidates_to_life(ground, &turn);
-        self.bring_crossed_to_life(ground, fix.position);
+        if !displaced {
+            self.bring_crossed_to_life(ground, fix.position);
+        }
         for live in &mut self.live {
             let zone = ground.zone(live.zone);
             let located = zone.zone().shape.locate(fix.position);

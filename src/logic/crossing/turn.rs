@@ -10,6 +10,7 @@ use super::ground::ActiveZone;
 use super::machine::{self, VoteRules};
 use super::observe::Side;
 use super::pair::{Seen, Silence};
+use super::pass::PassTrack;
 use crate::logic::config::Decide;
 use crate::logic::geometry::Located;
 
@@ -20,6 +21,8 @@ pub(super) struct Turn<'a> {
     pub(super) fix: Heard,
     pub(super) silence: Silence,
     pub(super) context: Context,
+    /// No path leads to this fix from the last.
+    pub(super) displaced: bool,
 }
 
 impl<'a> Turn<'a> {
@@ -39,6 +42,7 @@ impl<'a> Turn<'a> {
                 infer_limit: decide.infer_limit.unwrap_or(limits.silence),
                 restarted_after: remembered.restarts.last().map(|restart| restart.after),
             },
+            displaced: false,
         }
     }
 
@@ -92,6 +96,10 @@ impl<'a> Turn<'a> {
         }
         if zone.zone().rules.detect_pass {
             let track = live.pass.get_or_insert_default();
+            if self.displaced {
+                *track = PassTrack::default();
+                return;
+            }
             let shape = &zone.zone().shape;
             if let Some(what) = track.step(shape, &before, &live.pair, &self.context, &seen) {
                 out.push(Happening { zone: live.zone, what });

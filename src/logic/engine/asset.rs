@@ -12,6 +12,7 @@ use crate::logic::event::{Body, SnapshotZone};
 use crate::logic::gnss::Fix;
 use crate::logic::gnss::gate::Gate;
 use crate::logic::gnss::trust::{AssetClock, Trust};
+use crate::logic::gnss::voting::Voting;
 use crate::logic::group::{AssetRow, Group};
 use crate::logic::order::{Heap, Watermark};
 use crate::units::{AssetId, BootTime, EventTime, Position};
@@ -29,6 +30,9 @@ pub(super) struct Asset {
     pub(super) id: AssetId,
     pub(super) clock: AssetClock,
     pub(super) lines: Vec<Line>,
+    /// Which of `lines` votes, where there are several (ORD-4). Not stored: a restart begins a
+    /// step, and whoever comes first votes until a better one has been back for 10 s.
+    pub(super) voting: Option<Box<Voting>>,
     pub(super) heap: Heap<Carried>,
     pub(super) gate: Gate,
     pub(super) crossing: AssetCrossing,
@@ -54,6 +58,7 @@ impl Asset {
             id,
             clock: AssetClock::default(),
             lines: Vec::new(),
+            voting: None,
             heap: Heap::new(None),
             gate: Gate::default(),
             reconcile: setup.announce.then(|| Reconcile::new(ground, &crossing)),
@@ -82,6 +87,7 @@ impl Asset {
             id: row.asset,
             clock: AssetClock::restored(row.step + 1, last_gnss),
             lines: Vec::new(),
+            voting: None,
             heap: Heap::new(watermark),
             gate,
             reconcile: Some(Reconcile::new(ground, &crossing)),

@@ -54,7 +54,7 @@ impl Engine {
             (!carried.trusted).then(|| fix.time - Span::from_nanos(released.at().nanos()));
         let verdict = own.gate.judge(&rules, &fix, carried.source, released.step());
         let reason = match verdict {
-            Verdict::Usable => None,
+            Verdict::Usable | Verdict::Overrules => None,
             Verdict::Sustains => {
                 own.crossing.heard(fix.time, powered_from);
                 None
@@ -62,12 +62,14 @@ impl Engine {
             Verdict::Rejected(reason) => Some(reason),
         };
         self.report(asset, &fix, reason);
-        if verdict == Verdict::Usable {
-            self.usable(asset, &fix, released.at(), powered_from, &rules);
+        if matches!(verdict, Verdict::Usable | Verdict::Overrules) {
+            self.renew_vote(asset, carried, fix.time, released.at());
+            let joined = verdict == Verdict::Usable;
+            self.usable(asset, &fix, (released.at(), powered_from), joined, &rules);
         }
     }
 
-    fn gate_rules(&self, source: usize) -> GateRules {
+    pub(super) fn gate_rules(&self, source: usize) -> GateRules {
         let decide = &self.setup.decide;
         GateRules {
             max_accuracy_m: decide.max_accuracy_m,
@@ -89,13 +91,13 @@ impl Engine {
         }
     }
 
-    /// One usable measured fix of the voting source.
+    /// One usable measured fix of the voting source; `joined` unless it overruled the last.
     fn usable(
         &mut self,
         asset: usize,
         fix: &Fix,
-        at: BootTime,
-        powered_from: Option<EventTime>,
+        (at, powered_from): (BootTime, Option<EventTime>),
+        joined: bool,
         rules: &GateRules,
     ) {
         let own = &mut self.assets[asset];
@@ -111,6 +113,9 @@ impl Engine {
         self.heartbeat.moved |= own.saved.is_none_or(moved);
         let limits =
             Limits { interval: own.gate.interval(rules), silence: own.gate.silence_limit(rules) };
+        if !joined {
+            own.crossing.displaced();
+        }
         let heard = Heard { time: fix.time, position: fix.position, accuracy_m: fix.accuracy_m };
         let mut happenings = std::mem::take(&mut self.happenings);
         own.crossing.fix(&self.ground, &self.setup.decide, limits, heard, &mut happenings);

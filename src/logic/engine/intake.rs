@@ -12,6 +12,7 @@ use crate::logic::gnss::gpsd;
 use crate::logic::gnss::line::{Checksum, Framer};
 use crate::logic::gnss::record::{RECORD_BYTES_MAX, Record};
 use crate::logic::gnss::trust::{Mode, ReceiverTime, Stamp, Timed, Trust};
+use crate::logic::gnss::voting::OFFSET_APART_MAX;
 use crate::logic::gnss::{Fix, FixQuality, Reject};
 use crate::logic::order::{Entry, Pushed};
 use crate::units::{AssetId, BootTime, EventTime, Position, SourceId, Span};
@@ -58,7 +59,13 @@ pub struct SourceSetup {
     pub window: Span,
     /// How its time is trusted.
     pub trusting: Trusting,
+    /// Its place among the sources of one asset, 1 being best (ORD-4); [`UNRANKED`] for one that
+    /// shares the vote.
+    pub rank: u8,
 }
+
+/// The rank of a source that votes beside any other: a replay's two ways in are one recording.
+pub const UNRANKED: u8 = 0;
 
 /// A fix that waits for its time, or for its turn.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -67,8 +74,8 @@ pub(super) struct Carried {
     pub(super) trusted: bool,
     pub(super) time_quality: TimeQuality,
     position: Position,
-    accuracy_m: f64,
-    quality: FixQuality,
+    pub(super) accuracy_m: f64,
+    pub(super) quality: FixQuality,
     speed_mps: Option<f32>,
     heading_deg: Option<f32>,
     altitude_m: Option<f32>,
@@ -305,14 +312,27 @@ impl Engine {
             own.lines.push(Line { source, trust: Trust::new(mode) });
             own.lines.len() - 1
         });
+        if known.is_none() && place > 0 {
+            self.begin_vote(asset, stamp.at);
+        }
+        let own = &mut self.assets[asset];
+        let voting = own.voting.as_deref().is_none_or(|v| usize::from(v.voter()) == source);
         let watermark = own.heap.watermark().map(|mark| (mark.step, mark.time));
         let trust = &mut own.lines[place].trust;
-        trust.handle(&mut own.clock, &self.setup.time, stamp, watermark, true, self.system);
+        trust.handle(&mut own.clock, &self.setup.time, stamp, watermark, voting, self.system);
         self.drain(source, asset, place);
     }
 
-    /// ORD-2: late is never dropped in silence.
-    fn late_fix(&mut self, asset: usize, fix: &Fix, by: Span) {
+    /// ORD-2: late is never dropped in silence. But the fix used last, said again after its
+    /// release, is one fix (ORD-3): it is no evidence of anything.
+    fn late(&mut self, asset: usize, timed: &Timed<Carried>, fix: &Fix, by: Span) -> Reject {
+        let again = self.assets[asset].last.is_some_and(|(last, _)| last == *fix);
+        if by == Span::ZERO && again {
+            return Reject::Repeat;
+        }
+        if by <= OFFSET_APART_MAX {
+            self.renew_vote(asset, &timed.payload, timed.time, timed.at);
+        }
         if self.setup.telemetry.late_fix {
             let body = Body {
                 asset: Some(self.assets[asset].id.clone()),
@@ -324,6 +344,7 @@ impl Engine {
             };
             self.emit(Kind::LateFix, body);
         }
+        Reject::Late
     }
 
     fn drain(&mut self, source: usize, asset: usize, place: usize) {
@@ -344,8 +365,13 @@ impl Engine {
 
     fn order(&mut self, asset: usize, window: Span, trusted: bool, timed: &Timed<Carried>) {
         let payload = Carried { time_quality: timed.quality, ..timed.payload };
+        let fix = payload.at_time(timed.time, timed.quality);
+        let step = match self.admit(asset, timed) {
+            Ok(step) => step,
+            Err(reason) => return self.report(asset, &fix, Some(reason)),
+        };
         let entry = Entry {
-            step: timed.step,
+            step,
             time: timed.time,
             at: timed.at,
             window,
@@ -360,14 +386,10 @@ impl Engine {
                 }
                 return;
             }
-            Pushed::Late { by } => {
-                self.late_fix(asset, &payload.at_time(timed.time, timed.quality), by);
-                Reject::Late
-            }
+            Pushed::Late { by } => self.late(asset, timed, &fix, by),
             Pushed::Repeat => Reject::Repeat,
             Pushed::SameInstant => Reject::SameInstant,
         };
-        let fix = payload.at_time(timed.time, timed.quality);
         self.report(asset, &fix, Some(reason));
     }
 }

@@ -30,13 +30,14 @@ mod intake;
 mod reconcile;
 mod start;
 mod view;
+mod vote;
 
 use alarms::Alarms;
 use asset::Asset;
 use heartbeat::Heartbeat;
 pub use heartbeat::HeartbeatRules;
 use intake::Source;
-pub use intake::{Feed, SourceSetup, Trusting};
+pub use intake::{Feed, SourceSetup, Trusting, UNRANKED};
 
 /// A wake-up fires only deadlines this old, so that an input that arrived before a deadline but
 /// was read after it still goes first (ORD-1).

@@ -40,6 +40,8 @@ pub struct GateRules {
 pub enum Verdict {
     /// May vote.
     Usable,
+    /// May vote, but stands where the last usable one was not: no way leads from there to here.
+    Overrules,
     /// Ends silence, and nothing else.
     Sustains,
     /// Does nothing but be counted.
@@ -88,10 +90,41 @@ pub struct Gate {
     last: Option<Spot>,
     /// Boxed because it is there only after a jump.
     challenger: Option<Box<Challenger>>,
-    /// The last gaps between usable fixes in nanoseconds, newest first.
+    #[serde(flatten)]
+    gaps: Gaps,
+}
+
+/// The last gaps between one asset's usable fixes, or those of one of its sources (FIX-4).
+///
+/// Stored with the gate.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gaps {
+    /// In nanoseconds, newest first.
     gaps_nanos: [i64; GAPS],
     /// How many of them have been seen.
     gaps_seen: u8,
+}
+
+impl Gaps {
+    /// A time that stands or goes back (a new step, two sources of one instant) is no gap.
+    pub fn note(&mut self, gap: Span) {
+        if gap > Span::ZERO {
+            self.gaps_nanos.rotate_right(1);
+            self.gaps_nanos[0] = gap.nanos();
+            self.gaps_seen = (self.gaps_seen + 1).min(GAPS as u8);
+        }
+    }
+
+    /// FIX-4: the second longest of the last gaps, the declared interval in the place of those
+    /// not yet seen. One long gap is the longest, so it never changes it.
+    pub fn interval(&self, declared: Span) -> Span {
+        let mut gaps = [declared.nanos(); GAPS];
+        let seen = usize::from(self.gaps_seen).min(GAPS);
+        gaps[..seen].copy_from_slice(&self.gaps_nanos[..seen]);
+        gaps.sort_unstable();
+        Span::from_nanos(gaps[GAPS - 2]).min(INTERVAL_MAX)
+    }
 }
 
 impl Gate {
@@ -113,19 +146,19 @@ impl Gate {
             }
             FixQuality::Measured => {
                 self.accept(spot);
-                Verdict::Usable
+                if jumps { Verdict::Overrules } else { Verdict::Usable }
             }
         }
     }
 
-    /// FIX-4: the second longest of the last gaps, the declared interval in the place of those
-    /// not yet seen. One long gap is the longest, so it never changes it.
+    /// FIX-4.
     pub fn interval(&self, rules: &GateRules) -> Span {
-        let mut gaps = [rules.interval.nanos(); GAPS];
-        let seen = usize::from(self.gaps_seen).min(GAPS);
-        gaps[..seen].copy_from_slice(&self.gaps_nanos[..seen]);
-        gaps.sort_unstable();
-        Span::from_nanos(gaps[GAPS - 2]).min(INTERVAL_MAX)
+        self.gaps.interval(rules.interval)
+    }
+
+    /// What the interval is read from.
+    pub fn gaps(&self) -> Gaps {
+        self.gaps
     }
 
     /// FIX-4: S. A silence longer than this makes the asset stale.
@@ -166,12 +199,8 @@ impl Gate {
     }
 
     fn accept(&mut self, spot: Spot) {
-        let gap = self.last.map_or(Span::ZERO, |last| spot.time - last.time);
-        // A time that stands or goes back (a new step, two sources of one instant) is no gap.
-        if gap > Span::ZERO {
-            self.gaps_nanos.rotate_right(1);
-            self.gaps_nanos[0] = gap.nanos();
-            self.gaps_seen = (self.gaps_seen + 1).min(GAPS as u8);
+        if let Some(last) = self.last {
+            self.gaps.note(spot.time - last.time);
         }
         self.last = Some(spot);
         self.challenger = None;

@@ -38,7 +38,7 @@ fn estimated(secs: f64, place: (f64, f64)) -> Fix {
 const JUMP: Verdict = Verdict::Rejected(Reject::Jump);
 const ACCURACY: Verdict = Verdict::Rejected(Reject::Accuracy);
 const NO_POSITION: Verdict = Verdict::Rejected(Reject::NoPosition);
-use Verdict::{Sustains, Usable};
+use Verdict::{Overrules, Sustains, Usable};
 
 /// Judges a timeline of (fix, source, step, expected).
 #[track_caller]
@@ -109,7 +109,7 @@ fn fix_1_three_consistent_fixes_overrule() {
         (fix(0.0, IN, 5.0), Usable),
         (fix(1.0, far, 5.0), JUMP),
         (fix(2.0, far, 5.0), JUMP),
-        (fix(3.0, far, 5.0), Usable),
+        (fix(3.0, far, 5.0), Overrules),
         (fix(4.0, far, 5.0), Usable),
         (fix(5.0, IN, 5.0), JUMP),
     ]);
@@ -121,7 +121,7 @@ fn fix_1_three_consistent_fixes_overrule() {
         (fix(2.0, (11.6, 48.0), 5.0), JUMP),
         (fix(3.0, (11.7, 48.0), 5.0), JUMP),
         (fix(4.0, (11.7, 48.0), 5.0), JUMP),
-        (fix(5.0, (11.7, 48.0), 5.0), Usable),
+        (fix(5.0, (11.7, 48.0), 5.0), Overrules),
     ]);
     // A fix at the old place in between starts the count again; one that is unusable does not.
     check_one(&[
@@ -132,7 +132,7 @@ fn fix_1_three_consistent_fixes_overrule() {
         (fix(4.0, far, 5.0), JUMP),
         (fix(5.0, far, 5.0), JUMP),
         (fix(6.0, far, 90.0), ACCURACY),
-        (fix(7.0, far, 5.0), Usable),
+        (fix(7.0, far, 5.0), Overrules),
     ]);
 }
 
@@ -190,8 +190,8 @@ fn fix_3_estimated_fixes_sustain_for_a_minute_after_the_last_measured() {
         (estimated(103.0, OUT_E), JUMP),
         (estimated(104.0, IN), Sustains),
     ]);
-    assert_eq!(gate.gaps_nanos[..2], [100_000_000_000, 1_000_000_000]);
-    assert_eq!(gate.gaps_seen, 2);
+    assert_eq!(gate.gaps.gaps_nanos[..2], [100_000_000_000, 1_000_000_000]);
+    assert_eq!(gate.gaps.gaps_seen, 2);
 }
 
 /// Estimated fixes never help a new place to overrule the old one.
@@ -203,7 +203,7 @@ fn fix_3_estimated_fixes_never_overrule() {
         (estimated(0.6, OUT_E), JUMP),
         (estimated(0.7, OUT_E), JUMP),
         (fix(0.8, OUT_E, 5.0), JUMP),
-        (fix(0.9, OUT_E, 5.0), Usable),
+        (fix(0.9, OUT_E, 5.0), Overrules),
     ]);
 }
 
@@ -280,7 +280,7 @@ fn fix_4_a_time_going_back_is_no_gap() {
         (fix(500.0, IN, 5.0), 1, 1, Usable),
         (fix(510.0, IN, 5.0), 0, 1, Usable),
     ]);
-    assert_eq!(gate.gaps_seen, 2);
+    assert_eq!(gate.gaps.gaps_seen, 2);
     assert_eq!(gate.interval(&RULES), Span::from_secs(10));
 }
 
