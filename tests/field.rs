@@ -8,6 +8,8 @@ mod boundary;
 #[expect(dead_code, reason = "the invariants need more of it")]
 #[path = "field/chance.rs"]
 mod chance;
+#[path = "field/feeds.rs"]
+mod feeds;
 #[path = "field/harness.rs"]
 mod harness;
 #[path = "field/ledger.rs"]

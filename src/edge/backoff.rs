@@ -72,6 +72,7 @@ impl<C: FnMut() -> f64> Retry<C> {
 
     /// Says why it is not open yet, if that is news.
     pub(super) async fn say_down(&mut self, outlet: &Outlet, why: String) -> Result<(), Closed> {
+        self.open = false;
         if self.said.as_ref() != Some(&why) {
             outlet.send(Happened::Down { why: why.clone() }).await?;
             self.said = Some(why);
@@ -84,7 +85,7 @@ impl<C: FnMut() -> f64> Retry<C> {
         if self.open && !self.had_data {
             self.empty = self.empty.saturating_add(1);
         }
-        (self.open, self.had_data) = (false, false);
+        self.had_data = false;
         self.say_down(outlet, why).await?;
         let share = 0.5 + 0.5 * (self.chance)().clamp(0.0, 1.0);
         let wait = self.wait.to_std().mul_f64(share);

@@ -15,8 +15,9 @@ use crate::edge::net::{GARBAGE_BYTES_MAX, Peer, reason};
 use crate::edge::source::{Closed, Happened, Outlet, READ_BYTES};
 use crate::logic::gnss::gpsd::{self, Device, Said};
 
-/// A question that every gpsd answers: whether it lives.
-const PING: &[u8] = b"?VERSION;\n";
+/// A question that every gpsd answers: whether it lives. One that has lost its receiver (3.22) does
+/// not say so by itself.
+const PING: &[u8] = b"?DEVICES;\n";
 
 /// One gpsd.
 #[derive(Clone, PartialEq, Eq, Debug)]

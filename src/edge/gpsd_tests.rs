@@ -134,6 +134,12 @@ fn devices_that_gpsd_opens_and_closes() {
         gpsd.says(&[r#"{"class":"DEVICE","path":"/dev/b","activated":"2026-11-30T12:00:00Z"}"#])
             .await;
         gpsd.told("+").await;
+        // It lost it and took it back while nobody was told.
+        gpsd.says(&[BOTH]).await;
+        gpsd.told("- gpsd has /dev/a, /dev/b, and has not opened it").await;
+        gpsd.says(&[TPV]).await;
+        gpsd.told("+").await;
+        gpsd.told(TPV).await;
         gpsd.says(&[r#"{"class":"ERROR","message":"one"}"#]).await;
         gpsd.told("! gpsd refuses a request: one").await;
         gpsd.says(&[r#"{"class":"ERROR","message":"two"}"#]).await;
@@ -157,9 +163,9 @@ fn a_silent_gpsd_is_asked_before_it_is_left() {
         gpsd.says(&[BOTH]).await;
         gpsd.told("+").await;
         // Its receiver is off; it lives.
-        gpsd.hears("?VERSION;").await;
-        gpsd.says(&[VERSION]).await;
-        gpsd.hears("?VERSION;").await;
+        gpsd.hears("?DEVICES;").await;
+        gpsd.says(&[BOTH]).await;
+        gpsd.hears("?DEVICES;").await;
         gpsd.told("- nothing came for 0.5 s; connecting again").await;
     });
 }

@@ -12,7 +12,8 @@ use std::process::{Child, Command, Stdio};
 
 use geofenced::edge::clock;
 use geofenced::units::{BootTime, Span};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::drive::{self, Epoch};
@@ -52,6 +53,10 @@ impl Gpsd {
         let gpsd = Self { child };
         await_true("gpsd listens", || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok());
         Some(gpsd)
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 }
 
@@ -144,6 +149,24 @@ fn e7_gpsd_is_killed_and_restarted() {
     daemon.stop();
 }
 
+/// E6 for gpsd: one that hangs is left when it does not answer, and met again.
+#[test]
+fn gpsd_is_frozen_and_thawed() {
+    let port = free_port();
+    let site = site(&format!("kind = \"gpsd\"\naddress = \"127.0.0.1:{port}\""));
+    let mut pty = Pty::plug(&site.path("receiver"));
+    let Some(gpsd) = Gpsd::start(port, &[device(&site, "receiver")]) else { return };
+    let daemon = site.start_open();
+    gpsd.signal(Signal::SIGSTOP);
+    site.await_status("it is left", |s| s["problems"].to_string().contains("nothing came for"));
+    rests("gpsd is frozen", &daemon);
+    gpsd.signal(Signal::SIGCONT);
+    site.await_open();
+    feed(&mut pty, &drive::made_up(1000, std::iter::repeat_n(0.0, 30)));
+    site.await_status("fixes come", |s| counter(s, "fixes") > 10);
+    daemon.stop();
+}
+
 /// Two receivers on one gpsd: only the chosen one counts, and one that is not there is said.
 #[test]
 fn gpsd_has_two_devices() {
@@ -174,6 +197,10 @@ fn gpsd_has_two_devices() {
     let status = site.await_status("fixes come", |s| counter(s, "fixes") > 10);
     let lat = status["assets"][0]["position"]["lat"].as_f64().unwrap();
     assert!((lat - drive::north_m(3000.0).0).abs() < 1e-5, "{lat}");
+    // gpsd 3.22 says nothing of its own when a receiver is gone: it is asked when it is silent.
+    drop(far);
+    let wanted = format!("gpsd has no device {}; it has", devices[1].display());
+    site.await_status("unplugging is said", |s| s["problems"].to_string().contains(&wanted));
     daemon.stop();
 }
 
