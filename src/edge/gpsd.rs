@@ -122,6 +122,8 @@ impl<'a, C: FnMut() -> f64> Watch<'a, C> {
             self.garbage = if said.is_some() { 0 } else { self.garbage + line.len() };
             match said {
                 Some(Said::Version) => then = Then::Watch,
+                // No proof of a receiver.
+                Some(Said::Watching) => {}
                 Some(Said::Devices(devices)) => self.devices(&devices, &mut then).await?,
                 Some(Said::Device(device)) => self.device(&device, &mut then).await?,
                 // Before that the list of devices says more.

@@ -10,7 +10,9 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::edge::clock;
 use crate::edge::source::SourceEvent;
+use crate::units::Span;
 
 /// Far more than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -127,7 +129,7 @@ fn devices_that_gpsd_opens_and_closes() {
         gpsd.met().await;
         gpsd.says(&[VERSION]).await;
         gpsd.hears(&watch).await;
-        gpsd.says(&[BOTH]).await;
+        gpsd.says(&[BOTH, r#"{"class":"WATCH","enable":true,"json":true}"#]).await;
         gpsd.told("- gpsd has /dev/a, /dev/b, and has not opened it").await;
         gpsd.says(&[r#"{"class":"ERROR","message":"zero"}"#]).await;
         gpsd.says(&[r#"{"class":"DEVICE","path":"/dev/a","activated":0}"#]).await;
@@ -150,6 +152,23 @@ fn devices_that_gpsd_opens_and_closes() {
         gpsd.hears(&watch).await;
         gpsd.says(&[NONE]).await;
         gpsd.told("- gpsd has no device /dev/b; it has none").await;
+    });
+}
+
+#[test]
+fn one_that_greets_and_hangs_up_is_not_hammered() {
+    block(async {
+        let mut gpsd = Fake::new(None).await;
+        let start = clock::boot_now();
+        for _ in 0..5 {
+            gpsd.met().await;
+            gpsd.says(&[VERSION, &BOTH.replace('\n', ""), r#"{"class":"WATCH"}"#]).await;
+            gpsd.hears(r#"?WATCH={"enable":true,"json":true};"#).await;
+            gpsd.stream = None;
+        }
+        // Half of 250 ms, 500 ms, 1 s, 2 s: the least that chance gives.
+        let took = clock::boot_now() - start;
+        assert!(took >= Span::from_millis(1850), "{took:?}");
     });
 }
 

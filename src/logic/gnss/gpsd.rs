@@ -21,6 +21,8 @@ const STATUS_NOT_MEASURED: [u8; 2] = [7, 8];
 pub enum Said {
     /// It greets: it may be asked to WATCH.
     Version,
+    /// It will report.
+    Watching,
     /// Every device that it has.
     Devices(Vec<Device>),
     /// One of them has come or gone.
@@ -72,6 +74,7 @@ pub fn said(line: &[u8]) -> Option<Said> {
     let raw: RawSaid = serde_json::from_slice(line).ok()?;
     Some(match raw.class.as_str() {
         "VERSION" => Said::Version,
+        "WATCH" => Said::Watching,
         "DEVICES" => Said::Devices(raw.devices.into_iter().filter_map(RawDevice::told).collect()),
         "DEVICE" => {
             let device = RawDevice { path: raw.path, activated: raw.activated }.told();

@@ -170,6 +170,7 @@ fn what_gpsd_says_of_itself() {
             Said::Device(device("/dev/a", false)),
         ),
         (r#"{"class":"DEVICE"}"#, Said::Other),
+        (r#"{"class":"WATCH","enable":true,"json":true}"#, Said::Watching),
         (r#"{"class":"ERROR","message":"no"}"#, Said::Error("no".to_owned())),
         (r#"{"class":"TPV","mode":1}"#, Said::Other),
     ] {
