@@ -105,8 +105,11 @@ fn sources(page: &mut String, sources: &[SourceStatus], colour: bool) {
             Some(seconds) => format!("heard {} ago", ago(seconds)),
             None => "never heard".to_owned(),
         };
-        let state =
-            if source.up { "open".to_owned() } else { paint(Colour::Red, "CLOSED", colour) };
+        let state = match &source.detail {
+            _ if !source.up => paint(Colour::Red, "CLOSED", colour),
+            Some(detail) => format!("open at {detail}"),
+            None => "open".to_owned(),
+        };
         let (name, kind, path) = (&source.name, &source.kind, &source.path);
         let sentences = counted(source.sentences, "sentence");
         let title = if ix == 0 { "source" } else { "" };

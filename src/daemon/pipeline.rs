@@ -272,7 +272,10 @@ impl Pipeline {
         let step = match what {
             Happened::Bytes(bytes) => self.engine.step(Input::Bytes { source, at, bytes: &bytes }),
             Happened::End | Happened::Down { .. } => self.engine.step(Input::End { source, at }),
-            Happened::Up | Happened::Note { .. } => return,
+            Happened::Up
+            | Happened::Detail(_)
+            | Happened::Trouble(_)
+            | Happened::Note { .. } => return,
         };
         self.take(step);
     }

@@ -9,11 +9,10 @@ use std::sync::Arc;
 use super::error::DaemonError;
 use crate::edge::files::{self, FileError};
 use crate::edge::http::{Http, HttpOptions};
-use crate::logic::config::{self, Config, Decide, Identity, Input, UplinkFormat, UplinkKind};
+use crate::logic::config::{Config, Decide, Identity, Input, UplinkFormat, UplinkKind};
 use crate::logic::engine::{
     Feed, HeartbeatRules, Setup, SourceSetup, Telemetry, Trusting, UNRANKED,
 };
-use crate::logic::gnss::line::Checksum;
 use crate::logic::uplink::{UplinkRules, WireFormat};
 use crate::logic::zones::{self, Layer};
 use crate::units::{AssetId, GatewayId};
@@ -121,10 +120,7 @@ fn setup(config: &Config, gateway: &GatewayId) -> Setup {
             _ => Feed::Nmea,
         },
         asset: source.asset.clone().unwrap_or_else(|| default.clone()),
-        checksum: match source.checksum {
-            config::Checksum::Required => Checksum::Required,
-            config::Checksum::IfPresent => Checksum::IfPresent,
-        },
+        checksum: source.checksum.into(),
         interval: source.interval,
         window: source.reorder_window,
         trusting: match (&source.input, source.trust_fixes) {

@@ -59,6 +59,8 @@ fn of_sources(report: &Report, status: &Status, now: BootTime, found: &mut Found
             let serial = own.status.kind == "serial";
             let baud = if serial { " and the baud rate" } else { ", and who sends" };
             found.add(what, &format!("check the receiver's power{baud}"));
+        } else if let Some(Problem { what, attempt }) = &own.trouble {
+            found.add(format!("source {name}: {what}"), attempt);
         } else if told.sentences == 0 {
             let (what, attempt) = if own.status.kind == "jsonl" || own.status.kind == "gpsd" {
                 ("no record", "look at what it sends; README's Configure has a line that is one")

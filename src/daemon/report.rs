@@ -10,7 +10,9 @@ use crate::edge::source::Happened;
 use crate::logic::config::{Config, UplinkKind};
 use crate::logic::engine::Engine;
 use crate::logic::event::Event;
-use crate::logic::health::{EventsStatus, SourceStatus, Status, StoreStatus, UplinkStatus};
+use crate::logic::health::{
+    EventsStatus, Problem, SourceStatus, Status, StoreStatus, UplinkStatus,
+};
 use crate::logic::uplink::UplinkState;
 use crate::store::Store;
 use crate::units::{BootTime, GatewayId, Span, WallTime};
@@ -21,6 +23,16 @@ pub(super) struct Known {
     pub(super) status: SourceStatus,
     pub(super) heard: Option<BootTime>,
     pub(super) silence_after: Span,
+    /// What is wrong although it is open.
+    pub(super) trouble: Option<Problem>,
+}
+
+impl Known {
+    /// It is open, or it is not and why. How it was open is remembered, so that a replug at the
+    /// same rate is no news.
+    fn settle(&mut self, up: bool, why: Option<String>) {
+        (self.status.up, self.status.why, self.trouble) = (up, why, None);
+    }
 }
 
 /// What is kept for the next status.
@@ -60,6 +72,7 @@ impl Report {
             },
             heard: None,
             silence_after: source.silence_after,
+            trouble: None,
         });
         Self {
             gateway: gateway.to_string(),
@@ -92,16 +105,30 @@ impl Report {
             Happened::Bytes(_) => own.heard = Some(at),
             Happened::Up => {
                 info!("source {name}: open");
-                (own.status.up, own.status.why) = (true, None);
+                own.settle(true, None);
+            }
+            Happened::Detail(detail) => {
+                if own.status.detail.as_ref() != Some(detail) {
+                    info!("source {name}: {detail}");
+                }
+                own.status.detail = Some(detail.clone());
+            }
+            Happened::Trouble(trouble) => {
+                match (trouble, &own.trouble) {
+                    (Some(Problem { what, .. }), _) => warn!("source {name}: {what}"),
+                    (None, Some(_)) => info!("source {name}: whole again"),
+                    (None, None) => {}
+                }
+                own.trouble.clone_from(trouble);
             }
             Happened::Down { why } => {
                 warn!("source {name}: {why}");
-                (own.status.up, own.status.why) = (false, Some(why.clone()));
+                own.settle(false, Some(why.clone()));
             }
             Happened::Note { what } => warn!("source {name}: {what}"),
             Happened::End => {
                 info!("source {name}: ended");
-                (own.status.up, own.status.why) = (false, Some("its input has ended".into()));
+                own.settle(false, Some("its input has ended".into()));
             }
         }
     }

@@ -12,11 +12,12 @@ use tracing::error;
 
 use crate::edge::gpsd::{self, GpsdOptions};
 use crate::edge::net::{self, Peer};
-use crate::edge::serial::{self, Baud, SerialOptions};
+use crate::edge::serial::{self, SerialOptions};
 use crate::edge::source::{Outlet, SourceEvent};
 use crate::edge::trackers::{self, Listen};
 use crate::edge::{clock, files};
 use crate::logic::config::{Address, Config, Input, Lines, Source};
+use crate::logic::gnss::baud::Baud;
 
 /// Readers are tasks, which are given back to be stopped; files have threads of their own.
 pub(super) fn spawn(
@@ -39,7 +40,8 @@ fn start(source: &Source, outlet: Outlet) -> Option<JoinHandle<()>> {
     Some(match &source.input {
         Input::Serial { path, baud } => {
             let baud = baud.map_or(Baud::Auto, Baud::Fixed);
-            let options = SerialOptions::new(PathBuf::from(path), baud);
+            let (path, silence) = (PathBuf::from(path), source.silence_after);
+            let options = SerialOptions::new(path, baud, source.checksum.into(), silence);
             tokio::spawn(serial::run(options, outlet, chance))
         }
         Input::Gpsd { address, device } => {

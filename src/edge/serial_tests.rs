@@ -1,15 +1,17 @@
 //! Real ptys; a symlink stands for the name under /dev/serial/by-id.
 
+use std::fs;
 use std::io::Write;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::edge::source::{Happened, SourceEvent};
+use crate::edge::source::SourceEvent;
 
 /// Far more than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,8 +30,16 @@ fn plug(link: &Path) -> Plug {
 }
 
 fn options(path: &Path) -> SerialOptions {
-    let (retry_min, retry_max) = (Span::from_millis(5), Span::from_millis(20));
-    SerialOptions { path: path.into(), baud: Baud::Fixed(115_200), retry_min, retry_max }
+    SerialOptions {
+        retry_min: Span::from_millis(5),
+        retry_max: Span::from_millis(20),
+        ..SerialOptions::new(
+            path.into(),
+            Baud::Fixed(115_200),
+            Checksum::Required,
+            Span::from_secs(10),
+        )
+    }
 }
 
 fn outlet(room: usize) -> (Outlet, mpsc::Receiver<SourceEvent>, Arc<AtomicUsize>) {
@@ -147,10 +157,10 @@ fn a_port_in_use_names_its_holder() {
         let dir = tempfile::tempdir().unwrap();
         let link = dir.path().join("gnss");
         let _plug = plug(&link);
-        let first = open(&options(&link)).unwrap();
+        let first = port::open(&link, 9600).unwrap();
         // Or a pty would stay shut after a kill -9.
         assert!(!first.exclusive());
-        let error = open(&options(&link)).unwrap_err();
+        let error = port::open(&link, 9600).unwrap_err();
         let pid = std::process::id();
         let OpenError::Busy { holder: Holder::Known { pid: seen, .. }, .. } = &error else {
             panic!("{error:?}");
@@ -158,7 +168,7 @@ fn a_port_in_use_names_its_holder() {
         assert_eq!(*seen, pid);
         assert!(error.to_string().contains("in use by"), "{error}");
         drop(first);
-        assert!(open(&options(&link)).is_ok());
+        assert!(port::open(&link, 9600).is_ok());
     });
 }
 
@@ -175,14 +185,14 @@ fn what_is_not_a_port_is_said() {
             (Path::new("/nowhere/tty"), "not there"),
         ];
         for (path, part) in table {
-            let text = open(&options(path)).unwrap_err().to_string();
+            let text = port::open(path, 9600).unwrap_err().to_string();
             assert!(text.contains(part) && text.contains(path.to_str().unwrap()), "{text}");
         }
         let denied = tokio_serial::Error::new(
             tokio_serial::ErrorKind::Io(io::ErrorKind::PermissionDenied),
             "Permission denied",
         );
-        let text = explain(Path::new("/nowhere"), &denied).to_string();
+        let text = port::explain(Path::new("/nowhere"), &denied).to_string();
         assert!(text.contains("group `dialout`"), "{text}");
     });
 }
@@ -196,7 +206,133 @@ fn nobody_is_sent_into_a_group_that_does_not_help() {
         ("root", 0o20660, "rules.d"),
         ("dialout", 0o20600, "rules.d"),
     ] {
-        let text = advice(Path::new("/dev/ttyACM0"), group, mode);
+        let text = port::advice(Path::new("/dev/ttyACM0"), group, mode);
         assert!(text.contains(part) && !text.contains("group `root`"), "{text}");
     }
+}
+
+const ZDA: &[u8] = b"$GPZDA,120000.00,30,11,2026,00,00*60\r\n";
+
+/// A receiver on the far side of `link`: right sentences while the port has its rate, else what a
+/// UART makes of them. A burst every 50 ms until it is dropped.
+struct Simulated {
+    rate: Arc<AtomicU32>,
+    over: Arc<AtomicUsize>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Simulated {
+    fn plug(link: &Path, rate: u32) -> Self {
+        let (mut receiver, port) = SerialStream::pair().unwrap();
+        std::os::unix::fs::symlink(port.name().unwrap(), link).unwrap();
+        let rate = Arc::new(AtomicU32::new(rate));
+        let over = Arc::new(AtomicUsize::new(0));
+        let (own, end) = (Arc::clone(&rate), Arc::clone(&over));
+        let thread = std::thread::spawn(move || {
+            let _port = port;
+            while end.load(Ordering::Relaxed) == 0 {
+                let right = receiver.baud_rate().unwrap() == own.load(Ordering::Relaxed);
+                let burst = if right { ZDA.repeat(4) } else { vec![0x9c; 100] };
+                // A line that nobody reads is full: the rest is lost, as on a real one.
+                let _ = receiver.write_all(&burst);
+                std::thread::park_timeout(Duration::from_millis(50));
+            }
+        });
+        Self { rate, over, thread: Some(thread) }
+    }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        self.over.store(1, Ordering::Relaxed);
+        let _ = self.thread.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+/// The next event that is not bytes, however long they come.
+async fn next_news(events: &mut mpsc::Receiver<SourceEvent>) -> Happened {
+    let news = async {
+        loop {
+            match events.recv().await.unwrap().what {
+                Happened::Bytes(_) => {}
+                news => return news,
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE.mul_f64(4.0), news).await.expect("in time")
+}
+
+#[test]
+fn auto_settles_on_the_receivers_rate_and_follows_it_when_it_changes() {
+    on_runtime(async {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("gnss");
+        let receiver = Simulated::plug(&link, 38_400);
+        let (outlet, mut events, _) = outlet(64);
+        let auto = SerialOptions { baud: Baud::Auto, ..options(&link) };
+        let _task = tokio::spawn(run(auto, outlet, || 0.5));
+        assert_eq!(next_news(&mut events).await, Happened::Up);
+        for rate in [38_400, 115_200] {
+            receiver.rate.store(rate, Ordering::Relaxed);
+            let start = clock::boot_now();
+            assert_eq!(next_news(&mut events).await, Happened::Detail(format!("{rate} baud")));
+            assert_eq!(next_news(&mut events).await, Happened::Trouble(None));
+            println!("{rate} baud found after {:.1} s", (clock::boot_now() - start).secs_f64());
+        }
+    });
+}
+
+/// A second reader takes bytes away: it is named, and so is its end.
+#[test]
+fn a_second_reader_of_the_port_is_named() {
+    on_runtime(async {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("gnss");
+        let _receiver = Simulated::plug(&link, 9600);
+        let (outlet, mut events, _) = outlet(64);
+        let auto = SerialOptions { baud: Baud::Auto, ..options(&link) };
+        let _task = tokio::spawn(run(auto, outlet, || 0.5));
+        for wanted in [Happened::Up, Happened::Detail("9600 baud".into()), Happened::Trouble(None)]
+        {
+            assert_eq!(next_news(&mut events).await, wanted);
+        }
+        // As long as the burst lies in the line either may take a part of it.
+        let mut other = std::process::Command::new("dd")
+            .args([format!("if={}", link.display()), "of=/dev/null".into(), "bs=7".into()])
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let Happened::Trouble(Some(trouble)) = next_news(&mut events).await else {
+            panic!("no trouble")
+        };
+        let named = format!("dd (process {})", other.id());
+        assert!(trouble.what.contains(&named), "{trouble:?}");
+        assert!(trouble.attempt.contains("gpsd"), "{trouble:?}");
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert_eq!(next_news(&mut events).await, Happened::Trouble(None));
+    });
+}
+
+/// E3: adapters that hang keep the port open for ever.
+#[test]
+fn a_silent_port_is_opened_anew_and_that_is_said_once() {
+    on_runtime(async {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("gnss");
+        let mut plug = plug(&link);
+        let (outlet, mut events, _) = outlet(64);
+        let hasty = SerialOptions { reopen_after: Span::from_millis(30), ..options(&link) };
+        let _task = tokio::spawn(run(hasty, outlet, || 0.5));
+        assert_eq!(next(&mut events).await, Happened::Up);
+        plug.master.write_all(b"x").unwrap();
+        expect_bytes(&mut events, b"x").await;
+        expect_down(&mut events, "is silent, no byte in 0.03 s").await;
+        // Some ten openings, and not a word.
+        let more = tokio::time::timeout(Duration::from_millis(500), events.recv()).await;
+        assert!(more.is_err(), "{more:?}");
+        plug.master.write_all(b"y").unwrap();
+        assert_eq!(next(&mut events).await, Happened::Up);
+        expect_bytes(&mut events, b"y").await;
+    });
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::edge::clock;
+use crate::logic::health::Problem;
 use crate::units::BootTime;
 
 /// Bytes asked for at one read: some 60 sentences, a burst of the fastest receivers.
@@ -39,6 +40,10 @@ pub enum Happened {
     Bytes(Vec<u8>),
     /// It is open.
     Up,
+    /// How it is open: the rate that was found, say. For status and one line of the log.
+    Detail(String),
+    /// Open, but something is wrong with it, or no longer; said once for each change.
+    Trouble(Option<Problem>),
     /// It is not, and is tried again; said once for each reason.
     Down {
         /// In words, with what to do.

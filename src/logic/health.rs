@@ -87,6 +87,9 @@ pub struct SourceStatus {
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// How it is open: the rate that was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// Seconds since its last bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heard_s_ago: Option<f64>,

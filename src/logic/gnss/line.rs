@@ -7,6 +7,7 @@
 //! prefixes, NMEA 4 tag blocks and AIS lines only ever cost themselves.
 //! Does not know: what a field means, what time it is, where the bytes come from.
 
+use crate::logic::config;
 use crate::logic::gnss::Reject;
 
 /// The longest sentence kept, `$` included, in bytes. NMEA allows 82; RTK receivers send past 102
@@ -24,6 +25,15 @@ pub enum Checksum {
     Required,
     /// A line without one is taken.
     IfPresent,
+}
+
+impl From<config::Checksum> for Checksum {
+    fn from(configured: config::Checksum) -> Self {
+        match configured {
+            config::Checksum::Required => Self::Required,
+            config::Checksum::IfPresent => Self::IfPresent,
+        }
+    }
 }
 
 /// One sentence: framed, printable, checked.

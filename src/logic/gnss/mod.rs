@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::logic::event::TimeQuality;
 use crate::units::{EventTime, Position, Span};
 
+pub mod baud;
 pub mod epoch;
 pub mod gate;
 pub mod gpsd;
