@@ -14,7 +14,10 @@ use serde::{Deserialize, Serialize};
 pub const NANOS_PER_SEC: i64 = 1_000_000_000;
 
 /// A signed length of time in nanoseconds, the difference of two instants of one clock.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize,
+)]
+#[serde(transparent)]
 pub struct Span(i64);
 
 impl Span {
@@ -177,6 +180,19 @@ macro_rules! utc_serde {
         }
     };
 }
+
+/// Nanoseconds. Whoever stores one stores the kernel's boot id beside it.
+impl Serialize for BootTime {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(s)
+    }
+}
+impl<'de> Deserialize<'de> for BootTime {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        i64::deserialize(d).map(Self)
+    }
+}
+
 utc_serde!(EventTime);
 utc_serde!(WallTime);
 utc_text!(EventTime);

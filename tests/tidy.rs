@@ -21,6 +21,7 @@ const FLOORS: &[(&str, &[&str])] = &[
 
 /// Where an outside crate may be used: beginnings of paths.
 const HOMES: &[(&str, &[&str])] = &[
+    ("base64", &["src/logic/recorder.rs"]),
     ("clap", &["src/cli/"]),
     ("csv", &["src/logic/gnss/record", "src/cli/replay"]),
     ("flate2", &["src/edge/"]),

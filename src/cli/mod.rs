@@ -16,9 +16,11 @@ pub mod events;
 pub mod exit;
 pub mod log;
 pub mod out;
+pub mod record;
 pub mod replay;
 mod replay_input;
 mod replay_print;
+mod replay_record;
 pub mod run;
 pub mod status;
 mod status_screen;
@@ -52,6 +54,8 @@ enum Command {
     Status(status::Args),
     /// Print events from the running daemon or from a store.
     Events(events::Args),
+    /// Write out what every source gave, for `replay`.
+    Record(record::Args),
     /// See all of it on this machine without hardware.
     Demo(demo::Args),
 }
@@ -111,6 +115,7 @@ fn dispatch(command: &Command) -> Result<Exit, CliError> {
         Command::Config(command) => config::run(command),
         Command::Status(args) => status::run(args),
         Command::Events(args) => events::run(args),
+        Command::Record(args) => record::run(args),
         Command::Demo(args) => demo::run(args),
     }
 }
@@ -141,6 +146,7 @@ mod tests {
             "status --json --check",
             "events -n 5 --follow --zone depots/nord --json",
             "events --since 2026-11-30T12:00:00Z --store geofenced.db",
+            "record -o drive.record --since 15min",
             "demo",
         ] {
             let args = std::iter::once("geofenced").chain(line.split(' '));

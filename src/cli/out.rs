@@ -18,7 +18,11 @@ impl Out {
     }
     /// Writes a text as it is.
     pub fn text(&mut self, text: &str) -> Result<(), CliError> {
-        self.0.write_all(text.as_bytes()).map_err(|e| CliError::writing(&e))
+        self.bytes(text.as_bytes())
+    }
+    /// Writes bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), CliError> {
+        self.0.write_all(bytes).map_err(|e| CliError::writing(&e))
     }
     /// Writes a line.
     pub fn line(&mut self, line: &str) -> Result<(), CliError> {

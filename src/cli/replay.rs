@@ -11,11 +11,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::out::Out;
 use super::replay_input::{self, BoundedLines};
+use super::replay_record::Live;
 use super::{CliError, ConfigArg, Exit, Verbosity, config_files, replay_print, run};
 use crate::daemon::{self, REPLAY_RECEIVED, REPLAY_TRUSTED};
 use crate::logic::config::{Config, ConfigFile};
 use crate::logic::engine::{Engine, Input};
 use crate::logic::gnss::record::{self, Record};
+use crate::logic::recorder;
 use crate::units::{BootTime, EventTime};
 
 /// Arguments of `replay`.
@@ -110,7 +112,8 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
     let gateway = daemon::identity(&config.gateway.id).map_err(explain)?;
     let setup = daemon::replay_setup(&config, &gateway, args.print == Print::Fixes);
     let mut replay = Replay {
-        engine: Engine::replay(setup, &layers),
+        engine: Engine::replay(setup.clone(), &layers),
+        live: Live { setup, layers, sources: 0, began: false },
         printer: replay_print::Printer::new(args.print, args.format, Out::new()),
         bad_lines: 0,
         bad_line: None,
@@ -140,9 +143,10 @@ fn is_recording(path: &Path) -> bool {
     matches!(format, Some(record::Format::Nmea | record::Format::Csv))
 }
 
-struct Replay {
-    engine: Engine,
-    printer: replay_print::Printer,
+pub(super) struct Replay {
+    pub(super) engine: Engine,
+    pub(super) live: Live,
+    pub(super) printer: replay_print::Printer,
     bad_lines: u64,
     bad_line: Option<String>,
 }
@@ -179,6 +183,10 @@ impl Replay {
         }
         let format = record::Format::sniff(&first);
         let mut reader = BufReader::with_capacity(CHUNK_BYTES, first.as_slice().chain(source));
+        if recorder::is_record(&first) {
+            return self.recorded(&mut reader, path);
+        }
+        self.live.began = true;
         match format {
             Some(record::Format::Nmea) => self.nmea(&mut reader, path)?,
             Some(record::Format::Csv) => self.csv(&mut reader, path)?,

@@ -7,6 +7,9 @@ use std::io::{self, BufRead, Read};
 
 use crate::logic::gnss::record::{RECORD_BYTES_MAX, SNIFF_BYTES};
 
+/// A record's longest line: a read of 64 KiB of quotation marks, and as much again.
+const LONG_BYTES_MAX: usize = 256 * 1024;
+
 /// The bytes that tell what an input is, however a pipe cuts them.
 pub(super) fn first_bytes(source: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut first = Vec::new();
@@ -17,8 +20,16 @@ pub(super) fn first_bytes(source: &mut impl Read) -> io::Result<Vec<u8>> {
 /// The next line into `line`. Of one that is too long comes just enough to be refused, and the
 /// rest is skipped: nothing in it is a line. Says how much came; 0 at the end.
 pub(super) fn line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    bounded(reader, line, RECORD_BYTES_MAX + 1)
+}
+
+/// The same for a line of what `record` wrote: a source's longest read, escaped.
+pub(super) fn long_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    bounded(reader, line, LONG_BYTES_MAX)
+}
+
+fn bounded(reader: &mut impl BufRead, line: &mut Vec<u8>, limit: usize) -> io::Result<usize> {
     line.clear();
-    let limit = RECORD_BYTES_MAX + 1;
     let read = reader.by_ref().take(limit as u64).read_until(b'\n', line)?;
     if read == limit && !line.ends_with(b"\n") {
         reader.skip_until(b'\n')?;

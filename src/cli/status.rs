@@ -86,6 +86,14 @@ pub(super) fn ask<T: serde::de::DeserializeOwned>(
     socket: &Path,
     path: &str,
 ) -> Result<T, CliError> {
+    serde_json::from_slice(&fetch(socket, path)?).map_err(|error| {
+        let message = format!("the daemon's answer cannot be read ({error}); is it this version?");
+        CliError::new(Exit::TempFail, message)
+    })
+}
+
+/// The answer as it is.
+pub(super) fn fetch(socket: &Path, path: &str) -> Result<Vec<u8>, CliError> {
     let (status, body) = control::get(socket, path).map_err(|error| {
         let exit = match error {
             ControlError::NoDaemon(_) => Exit::Unavailable,
@@ -94,13 +102,7 @@ pub(super) fn ask<T: serde::de::DeserializeOwned>(
         };
         CliError::new(exit, error.to_string())
     })?;
-    if status != 200 {
-        return Err(refusal(status, &body));
-    }
-    serde_json::from_slice(&body).map_err(|error| {
-        let message = format!("the daemon's answer cannot be read ({error}); is it this version?");
-        CliError::new(Exit::TempFail, message)
-    })
+    if status == 200 { Ok(body) } else { Err(refusal(status, &body)) }
 }
 
 /// An answer that is no success, in the daemon's words.

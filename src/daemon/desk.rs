@@ -13,6 +13,7 @@ use crate::logic::config::Config;
 use crate::logic::event::{Event, Lane};
 use crate::logic::group::Batch;
 use crate::logic::health::Status;
+use crate::logic::recorder::{Header, Recorder};
 use crate::logic::uplink::UplinkState;
 
 /// An answer that may fail, in words.
@@ -37,6 +38,8 @@ pub(super) enum Request {
     UplinkDone,
     /// Everything `status` shows.
     Status(oneshot::Sender<Box<Status>>),
+    /// What sources gave.
+    Record(oneshot::Sender<Box<(Recorder, Header)>>),
     /// Events.
     Events(EventsQuery, Answer<Vec<Event>>),
     /// Commit, try delivery once more where that is asked for, end.
@@ -85,6 +88,17 @@ async fn answer(
             let Ok(status) = told.await else { return busy() };
             let value = serde_json::to_value(&*status).expect("a status is plain data");
             Response::json(200, &value)
+        }
+        Ask::Record(since) => {
+            let (answer, told) = oneshot::channel();
+            if desk.send(Request::Record(answer)).await.is_err() {
+                return busy();
+            }
+            let Ok(record) = told.await else { return busy() };
+            let (recorder, header) = *record;
+            // Not on the pipeline's thread: writing it out takes a while.
+            let body = recorder.into_text(header, since);
+            Response { status: 200, content_type: "application/jsonl", body }
         }
         Ask::Events(query) => {
             let until = tokio::time::sleep(Duration::from_secs(query.wait_s));

@@ -25,6 +25,7 @@ use crate::logic::config::Config;
 use crate::logic::engine::{Engine, Input, Step};
 use crate::logic::event::Lane;
 use crate::logic::group::Group;
+use crate::logic::recorder::{Header, Recorder, Taken};
 use crate::logic::uplink::UplinkInput;
 use crate::store::{EventQuery, OpenOptions, Store, StoreError};
 use crate::units::{BootTime, Span};
@@ -82,6 +83,11 @@ pub(super) struct Pipeline {
     courier: Option<Courier>,
     news: Option<std_mpsc::Sender<UplinkInput>>,
     report: Report,
+    recorder: Recorder,
+    /// The kernel's boot id.
+    boot_id: String,
+    /// Whether the system clock was synchronised when that was recorded last.
+    system: Option<bool>,
     lost_chunks: Arc<AtomicUsize>,
     flush_on_stop: Span,
     watchdog: Option<Duration>,
@@ -156,6 +162,9 @@ impl Pipeline {
                 .with_refused(prepared.refused),
             news: courier.is_some().then_some(news),
             courier,
+            recorder: Recorder::new(config.record.max_bytes as usize),
+            boot_id: birth.boot_id,
+            system: None,
             engine,
             store,
             group: Group::default(),
@@ -224,6 +233,10 @@ impl Pipeline {
         if now >= self.system_at {
             self.system_at = now + SYSTEM_EVERY;
             let wall = clock::wall_synchronised().then(clock::wall_now);
+            // It runs on: only that it begins or ends to be synchronised is news.
+            if self.system.replace(wall.is_some()) != Some(wall.is_some()) {
+                self.recorder.take(now, 0, Taken::System(wall));
+            }
             let step = self.engine.step(Input::System { wall });
             self.take(step);
         }
@@ -269,13 +282,19 @@ impl Pipeline {
     fn input(&mut self, input: SourceEvent) {
         let SourceEvent { source, at, what } = input;
         self.report.source(source, at, &what);
+        match &what {
+            Happened::Bytes(bytes) => self.recorder.take(at, source, Taken::Bytes(bytes)),
+            Happened::Up => self.recorder.take(at, source, Taken::Up),
+            Happened::Down { why } => self.recorder.take(at, source, Taken::Down(why)),
+            Happened::End => self.recorder.take(at, source, Taken::Down("its input has ended")),
+            Happened::Detail(_) | Happened::Trouble(_) | Happened::Note { .. } => {}
+        }
         let step = match what {
             Happened::Bytes(bytes) => self.engine.step(Input::Bytes { source, at, bytes: &bytes }),
             Happened::End | Happened::Down { .. } => self.engine.step(Input::End { source, at }),
-            Happened::Up
-            | Happened::Detail(_)
-            | Happened::Trouble(_)
-            | Happened::Note { .. } => return,
+            Happened::Up | Happened::Detail(_) | Happened::Trouble(_) | Happened::Note { .. } => {
+                return;
+            }
         };
         self.take(step);
     }
@@ -397,6 +416,12 @@ impl Pipeline {
                 let lost_chunks = self.lost_chunks.load(Ordering::Relaxed) as u64;
                 let status = self.report.status(now, &self.engine, &self.store, lost_chunks);
                 let _ = answer.send(Box::new(status));
+            }
+            Request::Record(answer) => {
+                let now = (clock::boot_now(), clock::wall_now());
+                let header = Header::new(software(), self.boot_id.clone(), now);
+                let header = self.engine.describe(header);
+                let _ = answer.send(Box::new((self.recorder.clone(), header)));
             }
             Request::Events(query, answer) => {
                 let query = EventQuery {

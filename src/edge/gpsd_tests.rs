@@ -72,6 +72,7 @@ impl Fake {
             Happened::Note { what } => format!("! {what}"),
             Happened::Bytes(bytes) => String::from_utf8(bytes).unwrap().trim_end().to_owned(),
             Happened::End => "end".to_owned(),
+            other => format!("{other:?}"),
         };
         assert_eq!(told, expected);
     }

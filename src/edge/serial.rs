@@ -155,7 +155,11 @@ impl<C: FnMut() -> f64> Line<C> {
 
     fn silence(&self) -> String {
         let (path, seconds) = (self.options.path.display(), self.options.reopen_after.secs_f64());
-        format!("`{path}` is silent, no byte in {seconds} s; it is opened anew until one comes")
+        // Another reader that waits in a read gets every byte.
+        let also = self.other().also();
+        format!(
+            "`{path}` is silent, no byte in {seconds} s{also}; it is opened anew until one comes"
+        )
     }
 
     /// Somebody else who has the port open, now.

@@ -223,7 +223,9 @@ struct Simulated {
 
 impl Simulated {
     fn plug(link: &Path, rate: u32) -> Self {
-        let (mut receiver, port) = SerialStream::pair().unwrap();
+        let (mut receiver, mut port) = SerialStream::pair().unwrap();
+        // Nobody's: what is sent before the port is opened is garbage.
+        port.set_baud_rate(1200).unwrap();
         std::os::unix::fs::symlink(port.name().unwrap(), link).unwrap();
         let rate = Arc::new(AtomicU32::new(rate));
         let over = Arc::new(AtomicUsize::new(0));
@@ -234,8 +236,12 @@ impl Simulated {
                 let right = receiver.baud_rate().unwrap() == own.load(Ordering::Relaxed);
                 let burst = if right { ZDA.repeat(4) } else { vec![0x9c; 100] };
                 // A line that nobody reads is full: the rest is lost, as on a real one.
-                let _ = receiver.write_all(&burst);
-                std::thread::park_timeout(Duration::from_millis(50));
+                // They come as a UART hands them over: by the trigger level of its FIFO.
+                for piece in burst.chunks(16) {
+                    let _ = receiver.write_all(piece);
+                    std::thread::park_timeout(Duration::from_millis(3));
+                }
+                std::thread::park_timeout(Duration::from_millis(20));
             }
         });
         Self { rate, over, thread: Some(thread) }
@@ -296,16 +302,18 @@ fn a_second_reader_of_the_port_is_named() {
         {
             assert_eq!(next_news(&mut events).await, wanted);
         }
-        // As long as the burst lies in the line either may take a part of it.
-        let mut other = std::process::Command::new("dd")
-            .args([format!("if={}", link.display()), "of=/dev/null".into(), "bs=7".into()])
+        // One that waits in a read takes everything, which is silence; this one now and then.
+        let mut other = std::process::Command::new("sh")
+            .args(["-c", "while :; do dd bs=16 count=1; sleep 0.02; done"])
+            .stdin(fs::File::open(&link).unwrap())
+            .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
             .spawn()
             .unwrap();
         let Happened::Trouble(Some(trouble)) = next_news(&mut events).await else {
             panic!("no trouble")
         };
-        let named = format!("dd (process {})", other.id());
+        let named = format!("sh (process {})", other.id());
         assert!(trouble.what.contains(&named), "{trouble:?}");
         assert!(trouble.attempt.contains("gpsd"), "{trouble:?}");
         other.kill().unwrap();

@@ -11,5 +11,6 @@ pub mod group;
 pub mod hash;
 pub mod health;
 pub mod order;
+pub mod recorder;
 pub mod uplink;
 pub mod zones;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 const LOG: &str = "nmea/genivi__20100403_Z205_Switzerland_full.nmea";
 
 /// All sentences of one time of day, with what stands before them.
+#[derive(Clone)]
 pub(crate) struct Epoch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) of_day_ms: i64,

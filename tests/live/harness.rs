@@ -309,6 +309,11 @@ impl Pty {
         Self { master: OwnedFd::from(master).into(), name, link: link.to_owned() }
     }
 
+    /// The device itself.
+    pub(crate) fn name(&self) -> &Path {
+        &self.name
+    }
+
     /// Writes all of it as fast as the other side reads; `false` when nobody has it open.
     pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> bool {
         let mut end = clock::boot_now() + PATIENCE;

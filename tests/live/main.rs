@@ -12,6 +12,7 @@ mod equality;
 mod harness;
 mod kill;
 mod peers;
+mod port;
 mod refusal;
 mod supervision;
 mod wire;

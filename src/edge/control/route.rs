@@ -4,7 +4,8 @@
 //! Does not know: sockets, or the answers.
 
 use super::{Method, Peer, Request, Response};
-use crate::units::EventTime;
+use crate::logic::config::parse_duration;
+use crate::units::{EventTime, Span};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// Events in one answer at most: a screenful is 20, and 10,000 are some 10 MB.
@@ -58,6 +59,8 @@ pub enum Ask {
     Status,
     /// `GET /v1/events`: committed events.
     Events(EventsQuery),
+    /// `GET /v1/record`: what sources gave, no older than this where it is given.
+    Record(Option<Span>),
 }
 
 /// Which events: the newest `n` of those for which every condition holds.
@@ -89,8 +92,12 @@ pub fn route(request: &Request, rights: &Rights) -> Result<Ask, Response> {
         "/v1/events" => {
             Ask::Events(events_query(&request.query).map_err(|why| Response::error(400, &why))?)
         }
+        "/v1/record" => {
+            Ask::Record(record_query(&request.query).map_err(|why| Response::error(400, &why))?)
+        }
         other => {
-            let text = format!("no such path: {other}; there are /v1/status and /v1/events");
+            let text =
+                format!("no such path: {other}; there are /v1/status, /v1/events and /v1/record");
             return Err(Response::error(404, &text));
         }
     };
@@ -98,6 +105,19 @@ pub fn route(request: &Request, rights: &Rights) -> Result<Ask, Response> {
         Method::GET => Ok(ask),
         _ => Err(Response::error(405, "this path is for reading only: use GET")),
     }
+}
+
+fn record_query(query: &[(String, String)]) -> Result<Option<Span>, String> {
+    let mut since = None;
+    for (key, value) in query {
+        match key.as_str() {
+            "since" => {
+                since = Some(parse_duration(value).map_err(|e| format!("since={value}: {e}"))?);
+            }
+            _ => return Err(format!("unknown key `{key}`; there is since")),
+        }
+    }
+    Ok(since)
 }
 
 fn events_query(query: &[(String, String)]) -> Result<EventsQuery, String> {
@@ -191,6 +211,9 @@ mod tests {
         let plain =
             EventsQuery { n: EVENTS_DEFAULT, since: None, zone: None, after: None, wait_s: 0 };
         assert_eq!(ask(Method::GET, "/v1/events", root()), Ok(Ask::Events(plain)));
+        assert_eq!(ask(Method::GET, "/v1/record", root()), Ok(Ask::Record(None)));
+        let quarter = Some(Span::from_secs(900));
+        assert_eq!(ask(Method::GET, "/v1/record?since=15min", root()), Ok(Ask::Record(quarter)));
         let since = "2026-11-30T12:00:00Z".parse().ok();
         let zone = Some("depots/h\u{f6}f 1".to_owned());
         let full = EventsQuery { n: 5, since, zone, after: Some(7), wait_s: 8 };
@@ -204,6 +227,8 @@ mod tests {
             (Method::GET, "/v1/events?since=noon", 400, "write it as"),
             (Method::GET, "/v1/events?after=x", 400, "seq"),
             (Method::GET, "/v1/events?zones=a", 400, "unknown key `zones`"),
+            (Method::GET, "/v1/record?since=5m", 400, "since=5m"),
+            (Method::GET, "/v1/record?from=5s", 400, "there is since"),
             (Method::GET, "/v2/status", 404, "/v1/status"),
             (Method::POST, "/v1/status", 405, "GET"),
         ] {

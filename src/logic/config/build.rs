@@ -10,7 +10,8 @@ use super::merge::{Merged, SOURCE_NAME, Section, Setting, shown};
 use super::schema::{self, SOURCE};
 use super::sections::{
     Checksum, Control, Decide, Events, Flash, Gateway, Identity, Input, Lines, Log, LogLevel,
-    PositionDetail, Source, SourceKind, Spool, TimeRules, Uplink, UplinkFormat, UplinkKind, Zones,
+    PositionDetail, Record, Source, SourceKind, Spool, TimeRules, Uplink, UplinkFormat, UplinkKind,
+    Zones,
 };
 use super::value::{self, Value};
 use super::{Config, Effective, Env, Loaded};
@@ -149,6 +150,7 @@ pub(super) fn build(
         spool: spool(&merged),
         events: events(&merged),
         flash: flash(&merged),
+        record: record(&merged, &mut found),
         log: log(&merged),
         control: control(&merged),
     });
@@ -496,6 +498,18 @@ fn flash(merged: &Merged) -> Flash {
         heartbeat: keys.span("heartbeat"),
         daily_budget: keys.count("daily_budget"),
     }
+}
+
+/// The longest record that a command can fetch in one answer, whatever is in it.
+const RECORD_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+fn record(merged: &Merged, found: &mut Findings) -> Record {
+    let section = &merged.sections["record"];
+    let max_bytes = Keys(section).count("max_bytes");
+    if max_bytes > RECORD_BYTES_MAX {
+        found.fault(section, ("record", "max_bytes"), "is too much", "write at most \"16MiB\"");
+    }
+    Record { max_bytes }
 }
 
 fn log(merged: &Merged) -> Log {

@@ -25,7 +25,7 @@ pub use fault::{ConfigFault, Origin};
 pub use schema::reference;
 pub use sections::{
     Address, Checksum, Control, Decide, Events, Flash, Gateway, Identity, Input, Lines, Log,
-    LogLevel, PositionDetail, RELEASE_DATE, Source, SourceKind, Spool, TimeRules, Uplink,
+    LogLevel, PositionDetail, RELEASE_DATE, Record, Source, SourceKind, Spool, TimeRules, Uplink,
     UplinkFormat, UplinkKind, Zones,
 };
 pub use value::{TextError, parse_duration, parse_size};
@@ -63,6 +63,8 @@ pub struct Config {
     pub events: Events,
     /// How often the disk is written.
     pub flash: Flash,
+    /// What sources gave, kept for a complaint.
+    pub record: Record,
     /// What is logged.
     pub log: Log,
     /// The local socket.

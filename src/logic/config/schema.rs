@@ -140,6 +140,9 @@ pub(super) const KEYS: &[Key] = &[
     key("flash", "daily_budget", Shape::Size { min: 0 }, Some(r#""20MiB""#),
         "bytes a day, said when passed"),
 
+    key("record", "max_bytes", Shape::Size { min: 0 }, Some(r#""4MiB""#),
+        "what sources gave is kept in memory for `record`; 0 keeps nothing"),
+
     key("log", "level", Shape::Choice(LogLevel::NAMES), Some(r#""info""#), "how much is said"),
     key("log", "max_lines_per_hour", Shape::Count { min: 1, max: 1_000_000 }, Some("200"),
         "more are dropped, counted and said"),

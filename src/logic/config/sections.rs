@@ -414,6 +414,13 @@ pub struct Flash {
     pub daily_budget: u64,
 }
 
+/// `[record]`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Record {
+    /// How much of what sources gave is kept, in bytes; 0 is nothing.
+    pub max_bytes: u64,
+}
+
 choice! {
     /// What is logged.
     LogLevel {

@@ -3,6 +3,8 @@
 //! Always holds: whatever cannot be used is counted by reason; a source knows nothing of another.
 //! Does not know: zones.
 
+use serde::{Deserialize, Serialize};
+
 use super::alarms::Due;
 use super::asset::Line;
 use super::{Engine, Setup};
@@ -18,7 +20,8 @@ use crate::logic::order::{Entry, Pushed};
 use crate::units::{AssetId, BootTime, EventTime, Position, SourceId, Span};
 
 /// Where a source's time comes from and how its bytes travel (TIME-3, TIME-4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Trusting {
     /// A serial line: cannot delay.
     Serial,
@@ -29,7 +32,8 @@ pub enum Trusting {
 }
 
 /// What a source's bytes are.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Feed {
     /// NMEA 0183, cut anywhere.
     Nmea,
@@ -43,7 +47,7 @@ pub enum Feed {
 }
 
 /// One input as the engine needs to know it.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SourceSetup {
     /// Its name.
     pub id: SourceId,

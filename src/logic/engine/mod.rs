@@ -17,6 +17,7 @@ use crate::logic::gnss::trust::Degraded;
 use crate::logic::gnss::{Fix, Reject};
 use crate::logic::group::{Group, Loss, LossReport, Restored};
 use crate::logic::health::Counters;
+use crate::logic::recorder::Header;
 use crate::logic::zones::Layer;
 use crate::units::{AssetId, BootTime, GatewayId, LayerId, SourceId, Span, StreamId, WallTime};
 
@@ -302,6 +303,12 @@ impl Engine {
             }
         }
         counters
+    }
+    /// Adds to a record's header what a replay must know of the inputs.
+    #[must_use]
+    pub fn describe(&self, header: Header) -> Header {
+        let (floor, sources) = (self.setup.time.floor, self.setup.sources.clone());
+        Header { floor, sources, ..header }
     }
     /// Why and how this engine started.
     pub fn started(&self) -> &Start {

@@ -28,10 +28,10 @@ const DWELL_PROMISING: Span = Span::from_secs(12);
 const GARBLED_AFTER: Span = Span::from_secs(5);
 const GARBLED_BYTES: usize = 256;
 
-/// Of this many lines in a row so many are broken where a second reader takes bytes away: it gets
-/// about half of them. A bad cable breaks few, and a clean line next to none.
+/// Of this many lines in a row so many are broken where a second reader takes bytes away now and
+/// then. A clean line has next to none.
 const WINDOW: u32 = 32;
-const TORN: u32 = 10;
+const TORN: u32 = 6;
 const WHOLE: u32 = 2;
 
 /// The speed of the line.

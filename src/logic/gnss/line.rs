@@ -7,6 +7,8 @@
 //! prefixes, NMEA 4 tag blocks and AIS lines only ever cost themselves.
 //! Does not know: what a field means, what time it is, where the bytes come from.
 
+use serde::{Deserialize, Serialize};
+
 use crate::logic::config;
 use crate::logic::gnss::Reject;
 
@@ -18,7 +20,8 @@ pub const SENTENCE_BYTES_MAX: usize = 256;
 const HEADER_BYTES_MAX: usize = 12;
 
 /// What a source promises about checksums (FIELD D17). A wrong one is always refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Checksum {
     /// A line without one is refused.
     #[default]
