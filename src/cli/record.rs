@@ -38,13 +38,12 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
     let socket = status::socket(&args.daemon)?;
     let since = args.since.as_ref().map(|since| format!("?since={}", control::encode(since)));
     let text = status::fetch(&socket, &format!("/v1/record{}", since.unwrap_or_default()))?;
-    match &args.output {
-        Some(path) => write(path, &text)?,
-        None => {
-            let mut out = Out::new();
-            out.bytes(&text)?;
-            out.finish()?;
-        }
+    if let Some(path) = &args.output {
+        write(path, &text)?;
+    } else {
+        let mut out = Out::new();
+        out.bytes(&text)?;
+        out.finish()?;
     }
     Ok(Exit::Ok)
 }

@@ -177,9 +177,10 @@ impl Recorder {
         let mut rest: &[u8] = self.ring.make_contiguous();
         let mut entries = Vec::new();
         while let Some((entry, after)) = split(rest) {
-            match entry.at < from {
-                true => header.lost += 1,
-                false => line(&mut entries, &entry),
+            if entry.at < from {
+                header.lost += 1;
+            } else {
+                line(&mut entries, &entry);
             }
             rest = after;
         }
@@ -241,10 +242,10 @@ pub fn read_header(line: &[u8]) -> Result<Header, String> {
 /// Any other line, of a record with so many sources; a fault in words.
 pub fn read_entry(line: &[u8], sources: usize) -> Result<Entry, String> {
     let entry: Entry = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    match usize::from(entry.source) < sources {
-        true => Ok(entry),
-        false => Err(format!("names source {}, and the header has {sources}", entry.source)),
+    if usize::from(entry.source) < sources {
+        return Ok(entry);
     }
+    Err(format!("names source {}, and the header has {sources}", entry.source))
 }
 
 #[cfg(test)]

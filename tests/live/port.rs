@@ -52,8 +52,8 @@ fn e_1_ten_replugs_by_socat_lose_no_epoch_and_repeat_none() {
     let link = site.path("gnss");
     let mut daemon = site.start();
     let epochs = [drive::arriving(1000), drive::leaving(1100)].concat();
-    let parts: Vec<_> = epochs.chunks(epochs.len().div_ceil(10)).collect();
-    assert_eq!(parts.len(), 10);
+    let parts: Vec<_> = epochs.chunks(6).collect();
+    assert!(parts.len() > 10);
     let mut sentences = 0;
     for part in &parts {
         let Some(mut socat) = Socat::plug(&link) else { return };
@@ -72,7 +72,7 @@ fn e_1_ten_replugs_by_socat_lose_no_epoch_and_repeat_none() {
     let counters = &status["counters"];
     assert_eq!(counters["epochs"].as_u64(), Some(epochs.len() as u64), "{counters}");
     assert!(counters["rejects"].get("repeat").is_none(), "nothing is read again: {counters}");
-    println!("socat: 10 replugs, {} epochs in, counters {counters}", epochs.len());
+    println!("socat: {} plugs, {} epochs in, counters {counters}", parts.len(), epochs.len());
     daemon.stop();
 }
 

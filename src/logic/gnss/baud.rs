@@ -177,16 +177,18 @@ impl Ear {
                 Some(Heard::Settled(self.rate()))
             }
             State::Probing if !self.auto => garbled.then(|| self.say(Heard::Garbled)).flatten(),
-            State::Probing if self.deadline().is_some_and(|due| due <= now) => self.next_rate(),
+            State::Probing if self.deadline().is_some_and(|due| due <= now) => {
+                Some(self.next_rate())
+            }
             State::Probing => None,
-            State::Settled if garbled && self.auto => self.next_rate(),
+            State::Settled if garbled && self.auto => Some(self.next_rate()),
             State::Settled if garbled => self.say(Heard::Garbled),
             State::Settled => self.judge_lines(),
         }
     }
 
     /// Goes on to the next rate. After a whole round in vain that is said first.
-    fn next_rate(&mut self) -> Option<Heard> {
+    fn next_rate(&mut self) -> Heard {
         self.state = State::Probing;
         self.tried += 1;
         if self.tried == self.rates.len()
@@ -194,11 +196,11 @@ impl Ear {
         {
             // The port keeps its rate for one more dwell.
             self.begin();
-            return Some(said);
+            return said;
         }
         self.place = (self.place + 1) % self.rates.len();
         self.begin();
-        Some(Heard::Try(self.rate()))
+        Heard::Try(self.rate())
     }
 
     fn begin(&mut self) {

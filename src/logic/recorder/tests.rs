@@ -13,8 +13,11 @@ fn header() -> Header {
     Header::new("geofenced test".into(), "boot".into(), now)
 }
 
+/// An entry's stamp, its bytes, or else what it was.
+type Seen = (i64, Vec<u8>, Option<What>);
+
 /// What a reader finds: the header, and each entry's stamp with its bytes or else what it was.
-fn read(text: &[u8]) -> (Header, Vec<(i64, Vec<u8>, Option<What>)>) {
+fn read(text: &[u8]) -> (Header, Vec<Seen>) {
     assert!(is_record(text));
     let mut lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let header = read_header(lines.next().unwrap()).unwrap();
@@ -33,7 +36,7 @@ fn people_can_read_it_and_it_reads_itself() {
     ring.take(at(2), 0, Taken::Bytes(b"$GPZDA,1\"2*60\r\n"));
     ring.take(at(3), 2, Taken::Bytes(b"\xb5\x62\x00"));
     ring.take(at(4), 0, Taken::System(Some(WallTime::from_nanos(7))));
-    ring.take(at(5), 0, Taken::Down("unplugged".into()));
+    ring.take(at(5), 0, Taken::Down("unplugged"));
     let text = ring.into_text(header(), None);
     let lines: Vec<&str> = std::str::from_utf8(&text).unwrap().lines().skip(1).collect();
     assert_eq!(
@@ -80,17 +83,20 @@ proptest! {
         chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 0..60),
     ) {
         let mut ring = Recorder::new(max);
-        for (ix, chunk) in chunks.iter().enumerate() {
-            ring.take(at(ix as i64), ix % 3, Taken::Bytes(chunk));
+        for (ix, chunk) in (0_i64..).zip(&chunks) {
+            ring.take(at(ix), (ix % 3) as usize, Taken::Bytes(chunk));
             prop_assert!(ring.len() <= max && ring.ring.capacity() <= max.max(1));
         }
         let fits = |chunk: &Vec<u8>| max > 0 && chunk.len() + OVERHEAD <= max;
         let mut room = max;
-        let mut wanted: Vec<(i64, Vec<u8>, Option<What>)> = Vec::new();
-        for (ix, chunk) in chunks.iter().enumerate().rev().filter(|(_, chunk)| fits(chunk)) {
+        let mut wanted: Vec<Seen> = Vec::new();
+        for (ix, chunk) in (0_i64..).zip(&chunks).collect::<Vec<_>>().into_iter().rev() {
+            if !fits(chunk) {
+                continue;
+            }
             let Some(left) = room.checked_sub(chunk.len() + OVERHEAD) else { break };
             room = left;
-            wanted.insert(0, (ix as i64, chunk.clone(), None));
+            wanted.insert(0, (ix, chunk.clone(), None));
         }
         let (header, entries) = read(&ring.into_text(header(), None));
         if max > 0 {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const RMC: &[u8] = b"$GPZDA,120000.00,30,11,2026,00,00*60\r\n";
+const ZDA: &[u8] = b"$GPZDA,120000.00,30,11,2026,00,00*60\r\n";
 
 /// Bytes that a wrong rate makes of a burst: seldom text, never a sentence.
 fn garbage(len: usize, seed: u32) -> Vec<u8> {
@@ -41,9 +41,10 @@ impl Bench {
                 self.note(due.nanos() / 1_000_000, heard);
             }
             self.now_ms = until;
-            let bytes = match self.ear.rate() == rate {
-                true => RMC.repeat(lines),
-                false => garbage(RMC.len() * lines, until as u32),
+            let bytes = if self.ear.rate() == rate {
+                ZDA.repeat(lines)
+            } else {
+                garbage(ZDA.len() * lines, until as u32)
             };
             let heard = self.ear.hear(ms(until), &bytes);
             self.note(until, heard);
@@ -101,9 +102,9 @@ fn silence_and_one_torn_line_change_nothing() {
     let before = bench.said.clone();
     // A tracker that reports every 20 s, one line of it cut off.
     bench.now_ms += 20_000;
-    let _ = bench.ear.hear(ms(bench.now_ms), &RMC[..20]);
+    let _ = bench.ear.hear(ms(bench.now_ms), &ZDA[..20]);
     bench.now_ms += 20_000;
-    assert_eq!(bench.ear.hear(ms(bench.now_ms), RMC), None);
+    assert_eq!(bench.ear.hear(ms(bench.now_ms), ZDA), None);
     assert_eq!(bench.ear.deadline(), None);
     assert_eq!(bench.said, before);
 }
@@ -138,7 +139,7 @@ fn a_second_reader_shows_as_torn_lines_and_its_end_too() {
         bench.said.clear();
         for second in 0..10 {
             bench.now_ms += 1_000;
-            let burst = RMC.repeat(8);
+            let burst = ZDA.repeat(8);
             // Chunks of 32 bytes go to one or the other.
             let ours = burst.chunks(32).enumerate().filter(|(ix, _)| (ix + second) % 5 > 1);
             let ours: Vec<u8> = ours.flat_map(|(_, chunk)| chunk.to_vec()).collect();
@@ -159,7 +160,7 @@ fn binary_between_sentences_is_no_trouble() {
     for second in 1..60 {
         let mut burst = garbage(400, second as u32);
         burst.retain(|byte| !b"$!\r\n".contains(byte));
-        burst.extend_from_slice(&RMC.repeat(2));
+        burst.extend_from_slice(&ZDA.repeat(2));
         let heard = bench.ear.hear(ms(second * 1_000), &burst);
         bench.note(second * 1_000, heard);
     }
