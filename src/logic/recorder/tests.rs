@@ -3,6 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::logic::engine::{Feed, Trusting};
+use crate::logic::gnss::line::Checksum;
+use crate::units::{AssetId, SourceId};
 
 fn at(nanos: i64) -> BootTime {
     BootTime::from_nanos(nanos)
@@ -104,4 +107,29 @@ proptest! {
         }
         prop_assert_eq!(entries, wanted);
     }
+}
+
+/// Whatever kind of source it is, the header brings it back whole.
+#[test]
+fn the_header_carries_every_kind_of_source() {
+    let source = |feed, trusting| SourceSetup {
+        id: SourceId::new("s").unwrap(),
+        feed,
+        asset: AssetId::new("van").unwrap(),
+        checksum: Checksum::IfPresent,
+        interval: Span::from_millis(333),
+        window: Span::from_nanos(1),
+        trusting,
+        rank: 2,
+    };
+    let floor = "2010-01-01T00:00:00Z".parse().ok();
+    let sources = vec![
+        source(Feed::Nmea, Trusting::Serial),
+        source(Feed::Records, Trusting::Network),
+        source(Feed::Gpsd { device: None }, Trusting::Network),
+        source(Feed::Gpsd { device: Some("/dev/ttyS0".into()) }, Trusting::Fixes),
+    ];
+    let wanted = Header { floor, sources, ..header() };
+    let text = Recorder::new(0).into_text(wanted.clone(), None);
+    assert_eq!(read_header(&text), Ok(wanted));
 }
