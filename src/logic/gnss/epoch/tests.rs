@@ -1,5 +1,7 @@
 //! Epochs, read as lines in and epochs out.
 
+mod sentences;
+
 use super::*;
 use crate::logic::gnss::line::{Checksum, Framer};
 
