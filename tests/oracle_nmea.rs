@@ -8,12 +8,16 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use geofenced::logic::gnss::epoch::{Assembler, Epoch};
 use geofenced::logic::gnss::line::{Checksum, Framer};
 use geofenced::units::{BootTime, Span};
 use serde::Deserialize;
+
+#[expect(dead_code, reason = "these tests replay nothing")]
+#[path = "drive/harness.rs"]
+mod harness;
 
 /// The report says nothing of where, though `mode` says that it could: gpsd believes a GSA's 3D
 /// before any sentence had a position.
@@ -127,26 +131,13 @@ fn reports(log: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn corpus() -> PathBuf {
-    let root = std::env::var_os("GEOFENCED_CORPUS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus"),
-        PathBuf::from,
-    );
-    root.join("nmea")
-}
-
 #[test]
 fn what_gpsd_reports_is_a_fix() {
-    let directory = corpus();
-    if !directory.is_dir() {
-        println!("skipped: no corpus at {}", directory.display());
-        return;
-    }
+    let Some(directory) = harness::corpus("nmea") else { return };
     let (mut logs, mut agree) = (0, 0_usize);
     let mut found: BTreeMap<(String, &str), usize> = BTreeMap::new();
-    for entry in std::fs::read_dir(&directory).expect("the corpus can be listed") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for path in harness::logs(&directory) {
+        let name = harness::name(&path);
         let Some(name) = name.strip_prefix("gpsd__").and_then(|n| n.strip_suffix(".log")) else {
             continue;
         };

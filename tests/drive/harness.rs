@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use geofenced::daemon::{REPLAY_TRUSTED, replay_setup};
 use geofenced::logic::config::{Config, ConfigFile, Decide, Env, load};
-use geofenced::logic::engine::{Engine, FixReport, Input, Step};
+use geofenced::logic::engine::{Engine, FixReport, Input, Setup, Step};
 use geofenced::logic::event::Event;
 use geofenced::logic::gnss::Reject;
 use geofenced::logic::gnss::record::{Columns, Record, csv_reader};
@@ -74,6 +74,12 @@ pub(crate) struct Replayed {
     pub(crate) rejects: BTreeMap<Reject, u64>,
 }
 
+/// What an engine that replays is told.
+pub(crate) fn setup(decide: &Decide) -> Setup {
+    let gateway = GatewayId::new("replay").expect("a sound id");
+    replay_setup(&config(decide), &gateway, true)
+}
+
 fn config(decide: &Decide) -> Config {
     let text = "[gateway]\nid = \"replay\"\n[[source]]\nname = \"replay\"\nkind = \"file\"\n\
         path = \"-\"\n[zones]\nfiles = [\"-\"]\n[uplink]\nkind = \"none\"\n";
@@ -90,8 +96,7 @@ pub(crate) fn layer(geojson: &str, decide: &Decide) -> Arc<Layer> {
 
 /// The whole engine over one recording.
 pub(crate) fn replay(recording: Recording<'_>, layers: &[Arc<Layer>], decide: &Decide) -> Replayed {
-    let gateway = GatewayId::new("replay").expect("a sound id");
-    let mut engine = Engine::replay(replay_setup(&config(decide), &gateway, true), layers);
+    let mut engine = Engine::replay(setup(decide), layers);
     let mut steps = Vec::new();
     match recording {
         Recording::Nmea(bytes) => {
