@@ -122,7 +122,7 @@ impl Chance {
     }
 }
 
-/// D12, D9: flipped, dropped, doubled and cut: no panic, no more epochs than sentences, all counted.
+/// D12, D9: flipped, dropped, doubled and cut: no panic, no more epochs than sentences.
 #[test]
 fn broken_logs_cost_themselves_only() {
     const SEED: u64 = 0x9E6C_63D0_876A_3F6B;

@@ -91,6 +91,7 @@ fn d12_binary_noise() {
     check(b"$GNRMC,,V\x80,,,\r\n$GNRMC,,V,,,,,,,,,,N*4D\r\n", &["Malformed", "Noise", V_SEEN]);
     check(b"\0\0$GNRMC,,V,,,,,,,,,,N*4D\r\n\0", &[V_SEEN]);
     check(b"$ 5 and $ 6\r\n", &["Noise", "Noise"]);
+    check(b"\x19!\x19\xFF!\x19\r\n", &["Noise", "Noise", "Noise"]);
 }
 
 #[test]
