@@ -1,7 +1,7 @@
 //! Any bytes through the framer.
 //!
-//! Holds: what is handed out is printable and keeps no mark of a line; at most one sentence or
-//! fault a line end, `$` or `!`; pieces of any size give what the whole gives.
+//! Holds: what is handed out is printable and keeps no mark of a line; at most a sentence or
+//! fault and a run of noise for each line end, `$` or `!`; pieces of any size give what the whole gives.
 
 #![no_main]
 
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     let whole = fed(policy, bytes, bytes.len().max(1));
     assert_eq!(fed(policy, bytes, piece), whole, "in pieces of {piece}");
     let marks = bytes.iter().filter(|b| matches!(b, b'$' | b'!' | b'\r' | b'\n')).count();
-    assert!(whole.len() <= marks + 1, "{} of {marks}", whole.len());
+    assert!(whole.len() <= 2 * (marks + 1), "{} of {marks}", whole.len());
 });
 
 /// What comes out: of a sentence its length and a sum of its bytes.

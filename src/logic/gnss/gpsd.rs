@@ -153,7 +153,7 @@ pub fn record(line: &[u8], device: Option<&str>) -> Result<Option<Record>, Rejec
         speed_mps: record::speed(raw.speed),
         heading_deg: record::heading(raw.track),
         quality: if estimated { FixQuality::Estimated } else { FixQuality::Measured },
-        altitude_m: raw.alt_msl.filter(|v| v.is_finite()).map(|v| v as f32),
+        altitude_m: record::height(raw.alt_msl),
     }))
 }
 

@@ -269,12 +269,18 @@ pub(super) fn accuracy(m: Option<f64>) -> Option<f64> {
 
 /// A speed that can be one.
 pub(super) fn speed(mps: Option<f64>) -> Option<f32> {
-    mps.filter(|v| v.is_finite() && *v >= 0.0).map(|v| v as f32)
+    height(mps).filter(|v| *v >= 0.0)
 }
 
-/// A course that can be one; 360 is north.
+/// A height that can be one: what 32 bits cannot hold is none.
+pub(super) fn height(m: Option<f64>) -> Option<f32> {
+    m.map(|v| v as f32).filter(|v| v.is_finite())
+}
+
+/// A course that can be one; 360, or what 32 bits make 360 of, is north.
 pub(super) fn heading(deg: Option<f64>) -> Option<f32> {
-    deg.filter(|v| (0.0..=360.0).contains(v)).map(|v| if v == 360.0 { 0.0 } else { v as f32 })
+    let short = deg.map(|v| v as f32).filter(|v| (0.0..=360.0).contains(v));
+    short.map(|v| if v == 360.0 { 0.0 } else { v })
 }
 
 /// A place that can be one (FIX-1).

@@ -15,7 +15,7 @@ use nmea::{NmeaSentence, SentenceType};
 
 use super::rhythm::Part;
 use crate::logic::gnss::line::Sentence;
-use crate::logic::gnss::{CivilDate, Reject};
+use crate::logic::gnss::{CivilDate, Reject, record};
 use crate::units::{NANOS_PER_SEC, Position, Span};
 
 const MPS_PER_KNOT: f64 = 1852.0 / 3600.0;
@@ -200,7 +200,7 @@ fn gga(fields: &Fields<'_>) -> Result<Located, Reject> {
     };
     Ok(Located {
         hdop: number(hdop)?,
-        altitude_m: number(altitude)?.map(|v| v as f32),
+        altitude_m: record::height(number(altitude)?),
         ..located(Kind::Gga, time, Some(verdict), [lat, ns, lon, ew])?
     })
 }
@@ -218,7 +218,7 @@ fn gns(fields: &Fields<'_>) -> Result<Located, Reject> {
     }
     Ok(Located {
         hdop: number(hdop)?,
-        altitude_m: number(altitude)?.map(|v| v as f32),
+        altitude_m: record::height(number(altitude)?),
         ..located(Kind::Gns, time, verdict, [lat, ns, lon, ew])?
     })
 }
@@ -360,12 +360,7 @@ fn for_nmea<'a>(sentence: &Sentence<'a>, message_id: SentenceType) -> NmeaSenten
 
 /// Speeds below nothing and courses off the rose are unknown, not wrong sentences.
 fn motion(speed_mps: Option<f64>, course_deg: Option<f64>) -> Motion {
-    Motion {
-        speed_mps: speed_mps.filter(|v| v.is_finite() && *v >= 0.0).map(|v| v as f32),
-        heading_deg: course_deg
-            .filter(|v| (0.0..=360.0).contains(v))
-            .map(|v| if v == 360.0 { 0.0 } else { v as f32 }),
-    }
+    Motion { speed_mps: record::speed(speed_mps), heading_deg: record::heading(course_deg) }
 }
 
 /// `hhmmss` with any number of decimals. Second 60 is a time (TIME-5), so the result may pass

@@ -162,3 +162,11 @@ fn mutations() {
         }
     }
 }
+
+/// A number that 64 bits hold and 32 do not is none; a course just below 360 is north.
+#[test]
+fn numbers_beyond_thirty_two_bits() {
+    let line = r#"{"time":0,"lat":48,"lon":11,"speed_mps":1e300,"heading_deg":359.9999999999}"#;
+    let record = Record::from_json(line.as_bytes()).unwrap();
+    assert_eq!((record.speed_mps, record.heading_deg), (None, Some(0.0)));
+}

@@ -170,3 +170,13 @@ fn d14_order_says_nothing() {
         }
     }
 }
+
+/// A number that 64 bits hold and 32 do not is none; a course just below 360 is north.
+#[test]
+fn numbers_beyond_thirty_two_bits() {
+    let huge = "9".repeat(60);
+    let gga = GGA.replace("545.4", &huge);
+    let rmc = RMC.replace("12.3", &huge).replace("084.4", "359.999999999");
+    let epoch = one(&[&gga, &rmc]);
+    assert_eq!((epoch.altitude_m, epoch.speed_mps, epoch.heading_deg), (None, None, Some(0.0)));
+}
