@@ -1,7 +1,7 @@
 //! Any bytes through the framer.
 //!
-//! Holds: what is handed out is printable and keeps no mark of a line; at most a sentence or
-//! fault and a run of noise for each line end, `$` or `!`; pieces of any size give what the whole gives.
+//! Holds: what is handed out is printable and keeps no mark of a line; at most a sentence or fault
+//! and a run of noise for each line end, `$` or `!`; pieces of any size give what the whole gives.
 
 #![no_main]
 

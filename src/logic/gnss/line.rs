@@ -3,8 +3,9 @@
 //! Always holds: at most [`SENTENCE_BYTES_MAX`] bytes are kept, nothing is allocated, every
 //! sentence handed out is printable ASCII whose checksum is right (or absent, where the source
 //! allows that), and what is not handed out is counted by reason: at a line end, `$` or `!` there
-//! is at most one [`Reject`] for what was begun, and one for the noise that cut it. Binary protocols between the lines, glued and truncated lines, host
-//! prefixes, NMEA 4 tag blocks and AIS lines only ever cost themselves.
+//! is at most one [`Reject`] for what was begun, and one for the noise that cut it. Binary
+//! protocols between the lines, glued and truncated lines, host prefixes, NMEA 4 tag blocks and
+//! AIS lines only ever cost themselves.
 //! Does not know: what a field means, what time it is, where the bytes come from.
 
 use serde::{Deserialize, Serialize};
