@@ -2,7 +2,8 @@
 //!
 //! Always holds: what is released never goes back in key order (step number, event time,
 //! arrival); nothing pushed is lost: it is released, or named late, a repeat, or of an instant
-//! already held. An asset with nothing waiting owns no memory but its watermark.
+//! already held. An asset with nothing waiting owns no memory but its watermark; what it gives up
+//! serves the next that fills, so that a fleet's fixes do not allocate one by one.
 //! Does not know: clocks, sources' ranks, whether a fix is usable.
 
 use std::collections::VecDeque;
@@ -37,12 +38,30 @@ pub struct Entry<T> {
     pub at: BootTime,
     /// How long it may wait for earlier ones.
     pub window: Span,
+    /// `trust = "fixes"`: the feed's event time is its clock, and the stamp sets no deadline.
+    pub trusted: bool,
     /// Who sent it. Only fixes of one source compete for an instant: another's may not vote.
     pub source: u16,
     /// 68 % radius, positive and finite.
     pub accuracy_m: f64,
     /// What is carried along; equal payloads at one instant are one fix.
     pub payload: T,
+}
+
+impl<T> Entry<T> {
+    const fn key(&self) -> Watermark {
+        Watermark { step: self.step, time: self.time }
+    }
+    /// When boot time releases it.
+    fn deadline(&self) -> BootTime {
+        if self.trusted { NO_DEADLINE } else { self.at + self.window }
+    }
+    /// Whether a trusted feed that has got to `clock` releases it. An older step's fixes wait for
+    /// nothing more.
+    fn is_fed(&self, clock: Watermark) -> bool {
+        let due = Watermark { step: self.step, time: self.time + self.window };
+        self.trusted && due <= clock
+    }
 }
 
 /// A fix in its place: only this module can make one.
@@ -94,92 +113,115 @@ pub enum Pushed<T> {
     SameInstant,
 }
 
-/// A fix that waits.
-///
-/// A fix goes when it, or any after it, is due; so each holds the earliest due of itself and all
-/// behind it. Those never fall from front to back, and the front's is that of the whole heap.
-#[derive(Clone, Copy, Debug)]
-struct Slot<T> {
-    entry: Entry<T>,
-    trusted: bool,
-    /// When the loop's clock gets here.
-    deadline: BootTime,
-    /// When the trusted feed's clock gets here.
-    fed_due: Watermark,
-}
-
 /// The deadline of what no boot time releases.
 const NO_DEADLINE: BootTime = BootTime::from_nanos(i64::MAX);
-/// Where no trusted feed's clock gets.
-const NO_FED: Watermark = Watermark { step: u32::MAX, time: EventTime::from_nanos(i64::MAX) };
-
-impl<T> Slot<T> {
-    fn new(entry: Entry<T>, trusted: bool) -> Self {
-        let (step, window) = (entry.step, entry.window);
-        let (deadline, fed_due) = if trusted {
-            (NO_DEADLINE, Watermark { step, time: entry.time + window })
-        } else {
-            (entry.at + window, NO_FED)
-        };
-        Self { entry, trusted, deadline, fed_due }
-    }
-    const fn key(&self) -> Watermark {
-        Watermark { step: self.entry.step, time: self.entry.time }
-    }
-}
 
 /// What an asset owns while anything waits.
 #[derive(Clone, Debug)]
 struct Waiting<T> {
     /// In key order; of one instant, in order of arrival.
-    slots: VecDeque<Slot<T>>,
-    /// The trusted feed's clock: its highest key. An older step's fixes wait for nothing more.
-    fed: Option<Watermark>,
-    /// The feed has ended: all may go.
-    ended: bool,
+    entries: VecDeque<Entry<T>>,
+    /// The earliest of all their deadlines.
+    deadline: BootTime,
+    /// So many from the front may go: a fix goes when it, or any after it, is due.
+    going: usize,
 }
 
 impl<T: Copy + PartialEq> Waiting<T> {
     const fn new() -> Self {
-        Self { slots: VecDeque::new(), fed: None, ended: false }
+        Self { entries: VecDeque::new(), deadline: NO_DEADLINE, going: 0 }
     }
 
     /// Inserts from the back, where nearly every fix belongs. `Some` when ORD-3 answers instead.
-    fn insert(&mut self, mut new: Slot<T>) -> Option<Pushed<T>> {
+    fn insert(&mut self, new: Entry<T>) -> Option<Pushed<T>> {
         let key = new.key();
-        let mut place = self.slots.len();
-        while place > 0 && self.slots[place - 1].key() > key {
+        let mut place = self.entries.len();
+        while place > 0 && self.entries[place - 1].key() > key {
             place -= 1;
         }
-        let instant = self.slots.range_mut(..place).rev().take_while(|held| held.key() == key);
+        let instant = self.entries.range_mut(..place).rev().take_while(|held| held.key() == key);
         for held in instant {
-            if held.entry.source == new.entry.source {
-                return Some(compete(&mut held.entry, new.entry));
+            if held.source == new.source {
+                return Some(compete(held, new));
             }
         }
+        if self.entries.len() == self.entries.capacity() {
+            // One by one at first: most assets hold one to three.
+            self.entries.reserve_exact((self.entries.len() / 2).max(1));
+        }
+        self.entries.insert(place, new);
+        self.deadline = self.deadline.min(new.deadline());
+        self.going += usize::from(place < self.going);
         if new.trusted {
-            self.fed = self.fed.max(Some(key));
+            self.feed();
         }
-        if let Some(behind) = self.slots.get(place) {
-            new.deadline = new.deadline.min(behind.deadline);
-            new.fed_due = new.fed_due.min(behind.fed_due);
-        }
-        for before in self.slots.range_mut(..place).rev() {
-            if before.deadline <= new.deadline && before.fed_due <= new.fed_due {
-                break;
-            }
-            before.deadline = before.deadline.min(new.deadline);
-            before.fed_due = before.fed_due.min(new.fed_due);
-        }
-        self.slots.insert(place, new);
         None
     }
 
-    fn may_go(&self, now: BootTime) -> bool {
-        let due = |front: &Slot<T>| {
-            front.deadline <= now || self.fed.is_some_and(|fed| front.fed_due <= fed)
-        };
-        self.ended || self.slots.front().is_some_and(due)
+    /// The trusted feed's clock, its highest key, may have moved on. Once that key is released
+    /// nothing waits that this clock could release.
+    fn feed(&mut self) {
+        let trusted = |entry: &&Entry<T>| entry.trusted;
+        let Some(clock) = self.entries.iter().rev().find(trusted).map(Entry::key) else { return };
+        self.let_go(|entry| entry.is_fed(clock));
+    }
+
+    /// Those that are due, and all before them, may go.
+    fn let_go(&mut self, is_due: impl Fn(&Entry<T>) -> bool) {
+        let waiting = self.entries.range(self.going..);
+        self.going += waiting.rev().skip_while(|entry| !is_due(entry)).count();
+    }
+
+    fn may_go(&mut self, now: BootTime) -> bool {
+        if self.going == 0 && self.deadline <= now {
+            self.let_go(|entry| entry.deadline() <= now);
+        }
+        self.going > 0
+    }
+
+    fn take(&mut self) -> Option<Entry<T>> {
+        let first = self.entries.pop_front()?;
+        self.going = self.going.saturating_sub(1);
+        if first.deadline() == self.deadline {
+            let left = self.entries.iter().map(Entry::deadline).min();
+            self.deadline = left.unwrap_or(NO_DEADLINE);
+        }
+        Some(first)
+    }
+}
+
+/// What emptied heaps gave up and the next that fill take again.
+#[derive(Clone, Debug)]
+pub struct Spares<T> {
+    kept: Vec<Box<Waiting<T>>>,
+}
+
+/// Most that are kept: as many heaps as fill and empty between two of a kind, and 100 kB at most.
+const SPARES_MAX: usize = 256;
+/// One that has held more than this is freed: what a backlog took is given back.
+const SPARE_FIXES_MAX: usize = 4;
+
+impl<T: Copy + PartialEq> Spares<T> {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self { kept: Vec::new() }
+    }
+
+    fn take(&mut self) -> Box<Waiting<T>> {
+        self.kept.pop().unwrap_or_else(|| Box::new(Waiting::new()))
+    }
+
+    fn give(&mut self, waiting: Box<Waiting<T>>) {
+        let small = waiting.entries.capacity() <= SPARE_FIXES_MAX;
+        if small && self.kept.len() < SPARES_MAX {
+            self.kept.push(waiting);
+        }
+    }
+}
+
+impl<T: Copy + PartialEq> Default for Spares<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -208,40 +250,39 @@ impl<T: Copy + PartialEq> Heap<T> {
         Self { watermark: restored, waiting: None }
     }
 
-    /// Takes a fix in. `trusted` is `trust = "fixes"`: the feed's event time is its clock, and
-    /// the stamp sets no deadline.
-    pub fn push(&mut self, entry: Entry<T>, trusted: bool) -> Pushed<T> {
-        let key = Watermark { step: entry.step, time: entry.time };
+    /// Takes a fix in.
+    pub fn push(&mut self, entry: Entry<T>, spares: &mut Spares<T>) -> Pushed<T> {
+        let key = entry.key();
         if let Some(mark) = self.watermark.filter(|mark| key <= *mark) {
             let behind = if key.step == mark.step { mark.time - key.time } else { Span::ZERO };
             return Pushed::Late { by: behind };
         }
-        let waiting = self.waiting.get_or_insert_with(|| Box::new(Waiting::new()));
-        if let Some(answer) = waiting.insert(Slot::new(entry, trusted)) {
+        let waiting = self.waiting.get_or_insert_with(|| spares.take());
+        if let Some(answer) = waiting.insert(entry) {
             return answer;
         }
-        let full = waiting.slots.len() > HEAP_FIXES_MAX;
-        let early = if full { self.take() } else { None };
+        let full = waiting.entries.len() > HEAP_FIXES_MAX;
+        let early = if full { self.take(spares) } else { None };
         Pushed::Accepted { early }
     }
 
     /// When [`Heap::release`] has something to give next, if boot time decides it. After a push
     /// into a trusted feed, and after [`Heap::finish`], it may have at once.
     pub fn next_deadline(&self) -> Option<BootTime> {
-        let front = self.waiting.as_ref()?.slots.front()?;
-        Some(front.deadline).filter(|deadline| *deadline < NO_DEADLINE)
+        let deadline = self.waiting.as_ref()?.deadline;
+        Some(deadline).filter(|deadline| *deadline < NO_DEADLINE)
     }
 
     /// The next fix that may go by `now`, in key order. Ask until it is `None`, after each push
     /// and at each deadline.
-    pub fn release(&mut self, now: BootTime) -> Option<OrderedFix<T>> {
-        if self.waiting.as_ref()?.may_go(now) { self.take() } else { None }
+    pub fn release(&mut self, now: BootTime, spares: &mut Spares<T>) -> Option<OrderedFix<T>> {
+        if self.waiting.as_mut()?.may_go(now) { self.take(spares) } else { None }
     }
 
     /// The feed has ended: all that waits may go.
     pub fn finish(&mut self) {
         if let Some(waiting) = self.waiting.as_mut() {
-            waiting.ended = true;
+            waiting.going = waiting.entries.len();
         }
     }
 
@@ -252,7 +293,7 @@ impl<T: Copy + PartialEq> Heap<T> {
 
     /// How many wait.
     pub fn len(&self) -> usize {
-        self.waiting.as_ref().map_or(0, |waiting| waiting.slots.len())
+        self.waiting.as_ref().map_or(0, |waiting| waiting.entries.len())
     }
 
     /// Whether none wait.
@@ -260,20 +301,18 @@ impl<T: Copy + PartialEq> Heap<T> {
         self.waiting.is_none()
     }
 
-    /// Those that wait, in key order, and whether each is of a trusted feed: for the checkpoint.
-    /// Pushed again in this order into a heap of the same watermark they make the same heap.
-    pub fn waiting(&self) -> impl Iterator<Item = (&Entry<T>, bool)> {
-        let slots = self.waiting.iter().flat_map(|waiting| waiting.slots.iter());
-        slots.map(|slot| (&slot.entry, slot.trusted))
+    /// Those that wait, in key order, for the checkpoint. Pushed again in this order into a heap
+    /// of the same watermark they make the same heap.
+    pub fn waiting(&self) -> impl Iterator<Item = &Entry<T>> {
+        self.waiting.iter().flat_map(|waiting| waiting.entries.iter())
     }
 
-    fn take(&mut self) -> Option<OrderedFix<T>> {
-        let waiting = self.waiting.as_mut()?;
-        let fix = OrderedFix(waiting.slots.pop_front()?.entry);
-        if waiting.slots.is_empty() {
-            self.waiting = None;
+    fn take(&mut self, spares: &mut Spares<T>) -> Option<OrderedFix<T>> {
+        let fix = OrderedFix(self.waiting.as_mut()?.take()?);
+        if let Some(empty) = self.waiting.take_if(|waiting| waiting.entries.is_empty()) {
+            spares.give(empty);
         }
-        let key = Watermark { step: fix.step(), time: fix.time() };
+        let key = fix.0.key();
         assert!(self.watermark.is_none_or(|mark| mark <= key), "releases are in key order");
         self.watermark = Some(key);
         Some(fix)

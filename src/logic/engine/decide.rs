@@ -31,7 +31,7 @@ impl Engine {
 
     /// Decides every fix of an asset that is due at `now`, and asks for its next deadline.
     pub(super) fn release(&mut self, asset: usize, now: BootTime) {
-        while let Some(released) = self.assets[asset].heap.release(now) {
+        while let Some(released) = self.assets[asset].heap.release(now, &mut self.spares) {
             self.decide(asset, &released);
         }
         let own = &mut self.assets[asset];

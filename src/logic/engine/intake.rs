@@ -379,11 +379,12 @@ impl Engine {
             time: timed.time,
             at: timed.at,
             window,
+            trusted,
             source: payload.source,
             accuracy_m: payload.accuracy_m,
             payload,
         };
-        let reason = match self.assets[asset].heap.push(entry, trusted) {
+        let reason = match self.assets[asset].heap.push(entry, &mut self.spares) {
             Pushed::Accepted { early } => {
                 if let Some(early) = early {
                     self.decide(asset, &early);

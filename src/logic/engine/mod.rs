@@ -17,6 +17,7 @@ use crate::logic::gnss::trust::Degraded;
 use crate::logic::gnss::{Fix, Reject};
 use crate::logic::group::{Group, Loss, LossReport, Restored};
 use crate::logic::health::Counters;
+use crate::logic::order::Spares;
 use crate::logic::recorder::Header;
 use crate::logic::zones::Layer;
 use crate::units::{AssetId, BootTime, GatewayId, LayerId, SourceId, Span, StreamId, WallTime};
@@ -37,7 +38,7 @@ use alarms::Alarms;
 use asset::Asset;
 use heartbeat::Heartbeat;
 pub use heartbeat::HeartbeatRules;
-use intake::Source;
+use intake::{Carried, Source};
 pub use intake::{Feed, SourceSetup, Trusting, UNRANKED};
 
 /// A wake-up fires only deadlines this old, so that an input that arrived before a deadline but
@@ -180,6 +181,7 @@ pub struct Engine {
     sources: Vec<Source>,
     assets: Vec<Asset>,
     by_id: HashMap<AssetId, usize>,
+    spares: Spares<Carried>,
     alarms: Alarms,
     numbers: Numbers,
     step: Step,
@@ -225,6 +227,7 @@ impl Engine {
             setup,
             assets: Vec::new(),
             by_id: HashMap::new(),
+            spares: Spares::default(),
             alarms: Alarms::default(),
             step: Step::default(),
             group: Group::default(),

@@ -17,11 +17,19 @@ fn boot(ms: i64) -> BootTime {
 
 fn entry(step: u32, time_ms: i64, at_ms: i64, payload: u32) -> Entry<u32> {
     let (time, at) = (event(time_ms), boot(at_ms));
-    Entry { step, time, at, window: WINDOW, source: 0, accuracy_m: 5.0, payload }
+    Entry { step, time, at, window: WINDOW, trusted: false, source: 0, accuracy_m: 5.0, payload }
+}
+
+fn push(heap: &mut Heap<u32>, entry: Entry<u32>) -> Pushed<u32> {
+    heap.push(entry, &mut Spares::new())
+}
+
+fn release(heap: &mut Heap<u32>, now: BootTime) -> Option<OrderedFix<u32>> {
+    heap.release(now, &mut Spares::new())
 }
 
 fn released(heap: &mut Heap<u32>, now_ms: i64) -> Vec<u32> {
-    std::iter::from_fn(|| heap.release(boot(now_ms))).map(|fix| *fix.payload()).collect()
+    std::iter::from_fn(|| release(heap, boot(now_ms))).map(|fix| *fix.payload()).collect()
 }
 
 /// One line of a timeline.
@@ -45,12 +53,15 @@ fn check(lines: &[(Line, &[i64])]) {
     for (number, (line, expected)) in lines.iter().enumerate() {
         let now_ms = match *line {
             Push(at, step, time) => {
-                let pushed = heap.push(entry(step, time, at, number as u32), false);
+                let pushed = push(&mut heap, entry(step, time, at, number as u32));
                 assert!(matches!(pushed, Pushed::Accepted { early: None }), "{line:?} {pushed:?}");
                 at
             }
             Fed(at, step, time) => {
-                let pushed = heap.push(entry(step, time, at, number as u32), true);
+                let pushed = push(
+                    &mut heap,
+                    Entry { trusted: true, ..entry(step, time, at, number as u32) },
+                );
                 assert!(matches!(pushed, Pushed::Accepted { early: None }), "{line:?} {pushed:?}");
                 at
             }
@@ -61,7 +72,7 @@ fn check(lines: &[(Line, &[i64])]) {
             }
         };
         let mut got = Vec::new();
-        while let Some(fix) = heap.release(boot(now_ms)) {
+        while let Some(fix) = release(&mut heap, boot(now_ms)) {
             got.push(fix.time().nanos() / 1_000_000);
         }
         assert_eq!(got, *expected, "line {number}: {line:?}");
@@ -93,7 +104,7 @@ fn ord_1_the_next_deadline_is_the_earliest_of_those_that_wait() {
     let mut heap = Heap::new(None);
     assert_eq!(heap.next_deadline(), None);
     for (time, at, deadline) in [(900, 1000, 1500), (800, 1100, 1500), (950, 700, 1200)] {
-        let _ = heap.push(entry(0, time, at, time as u32), false);
+        let _ = push(&mut heap, entry(0, time, at, time as u32));
         assert_eq!(heap.next_deadline(), Some(boot(deadline)));
     }
     assert_eq!(released(&mut heap, 1200), [800, 900, 950]);
@@ -151,10 +162,10 @@ fn ord_1_a_full_heap_releases_its_oldest_early() {
     let mut heap = Heap::new(None);
     let newest = i64::try_from(HEAP_FIXES_MAX).unwrap();
     for n in 0..newest {
-        assert_eq!(heap.push(entry(0, n, 0, n as u32), false), Pushed::Accepted { early: None });
+        assert_eq!(push(&mut heap, entry(0, n, 0, n as u32)), Pushed::Accepted { early: None });
     }
     let Pushed::Accepted { early: Some(oldest) } =
-        heap.push(entry(0, newest, 1, newest as u32), false)
+        push(&mut heap, entry(0, newest, 1, newest as u32))
     else {
         panic!("a full heap gives its oldest")
     };
@@ -168,11 +179,34 @@ fn ord_1_a_full_heap_releases_its_oldest_early() {
 #[test]
 fn ord_1_idle_heaps_are_freed() {
     let mut heap = Heap::new(None);
-    let _ = heap.push(entry(0, 1, 1, 1), false);
+    let _ = push(&mut heap, entry(0, 1, 1, 1));
     assert!(heap.waiting.is_some());
     assert_eq!(released(&mut heap, 501), [1]);
     assert!(heap.waiting.is_none() && heap.is_empty());
     assert!(size_of::<Heap<[u8; 200]>>() <= 32, "{}", size_of::<Heap<[u8; 200]>>());
+}
+
+/// What one asset gives up the next takes, and it carries nothing over; what a backlog took is
+/// given back.
+#[test]
+fn ord_1_a_spare_is_as_new() {
+    let mut spares = Spares::new();
+    let mut first = Heap::new(None);
+    for time in [900, 700] {
+        let _ = first.push(entry(0, time, 1000, 1), &mut spares);
+    }
+    first.finish();
+    while first.release(boot(0), &mut spares).is_some() {}
+    assert_eq!(spares.kept.len(), 1);
+    let mut second = Heap::new(None);
+    let _ = second.push(entry(0, 100, 5000, 2), &mut spares);
+    assert_eq!((spares.kept.len(), second.next_deadline()), (0, Some(boot(5500))));
+    assert_eq!(second.release(boot(5499), &mut spares), None);
+    for time in 101..200 {
+        let _ = second.push(entry(0, time, 5000, 2), &mut spares);
+    }
+    while second.release(boot(5500), &mut spares).is_some() {}
+    assert!(spares.kept.is_empty() && second.is_empty());
 }
 
 /// Restored from a checkpoint, the same heap; with a watermark, no time comes back.
@@ -186,11 +220,11 @@ fn ord_1_the_watermark_and_what_waits_are_restored() {
         (3, 1001, Pushed::Accepted { early: None }),
         (4, 5, Pushed::Accepted { early: None }),
     ] {
-        assert_eq!(heap.push(entry(step, time, 0, 7), false), expected, "{step} {time}");
+        assert_eq!(push(&mut heap, entry(step, time, 0, 7)), expected, "{step} {time}");
     }
     let mut copy = Heap::new(heap.watermark());
-    for (entry, trusted) in heap.waiting() {
-        let _ = copy.push(*entry, trusted);
+    for entry in heap.waiting() {
+        let _ = push(&mut copy, *entry);
     }
     assert_eq!(copy.next_deadline(), heap.next_deadline());
     assert_eq!(released(&mut copy, 500), released(&mut heap, 500));
@@ -204,7 +238,7 @@ fn ord_2_c1_a_backlog_beyond_the_window_is_late() {
     for (n, time_s) in (0..).zip([100, 40, 39, 38, 10]) {
         let at_ms = 1000 * n;
         seen.extend(released(&mut heap, at_ms));
-        let pushed = heap.push(entry(0, time_s * 1000, at_ms, time_s as u32), false);
+        let pushed = push(&mut heap, entry(0, time_s * 1000, at_ms, time_s as u32));
         if n > 0 {
             assert_eq!(pushed, Pushed::Late { by: Span::from_secs(100 - time_s) });
         }
@@ -224,9 +258,9 @@ fn ord_2_c4_late_is_what_the_watermark_says() {
         let mut lates = 0;
         for now in (0..10_000).step_by(100) {
             order.extend(released(&mut heap, now));
-            let _ = heap.push(long(now, now), false);
+            let _ = push(&mut heap, long(now, now));
             if now == 5_000 {
-                let pushed = heap.push(long(now - behind_ms + 50, now), false);
+                let pushed = push(&mut heap, long(now - behind_ms + 50, now));
                 lates += i32::from(matches!(pushed, Pushed::Late { .. }));
             }
         }
@@ -254,7 +288,7 @@ fn ord_3_c5_one_instant_gives_the_most_accurate() {
         let mut repeats = 0;
         for (accuracy_m, payload) in at_once {
             let fix = Entry { accuracy_m, ..entry(0, 1000, 1000, payload) };
-            match heap.push(fix, false) {
+            match push(&mut heap, fix) {
                 Pushed::SameInstant => same += 1,
                 Pushed::Repeat => repeats += 1,
                 _ => {}
@@ -269,7 +303,7 @@ fn ord_3_c5_one_instant_gives_the_most_accurate() {
 fn ord_3_sources_do_not_compete_for_an_instant() {
     let mut heap = Heap::new(None);
     for (source, accuracy_m, payload) in [(0, 9.0, 1), (1, 2.0, 2), (0, 9.0, 1), (1, 1.0, 3)] {
-        let _ = heap.push(Entry { source, accuracy_m, ..entry(0, 1000, 1000, payload) }, false);
+        let _ = push(&mut heap, Entry { source, accuracy_m, ..entry(0, 1000, 1000, payload) });
     }
     assert_eq!(released(&mut heap, 1500), [1, 3]);
 }
@@ -332,7 +366,7 @@ fn inputs() -> impl Strategy<Value = Vec<Entry<u32>>> {
 /// Every deadline earlier than `stamp` fires at its own time (ORD-1).
 fn fire_before(heap: &mut Heap<u32>, stamp: BootTime, out: &mut Vec<OrderedFix<u32>>) {
     while let Some(deadline) = heap.next_deadline().filter(|d| *d < stamp) {
-        out.extend(std::iter::from_fn(|| heap.release(deadline)));
+        out.extend(std::iter::from_fn(|| release(heap, deadline)));
     }
 }
 
@@ -352,10 +386,10 @@ proptest! {
             for input in &inputs {
                 while let Some(wake) = wakes.next_if(|wake| boot(*wake) < input.at) {
                     fire_before(&mut heap, boot(wake), &mut out);
-                    out.extend(std::iter::from_fn(|| heap.release(boot(wake))));
+                    out.extend(std::iter::from_fn(|| release(&mut heap, boot(wake))));
                 }
                 fire_before(&mut heap, input.at, &mut out);
-                let pushed = heap.push(*input, false);
+                let pushed = push(&mut heap, *input);
                 answered += usize::from(!matches!(pushed, Pushed::Accepted { .. }));
             }
             fire_before(&mut heap, boot(i64::MAX / 1_000_000), &mut out);
@@ -388,13 +422,13 @@ proptest! {
             let (mut heap, mut out, mut answered) = (Heap::new(None), Vec::new(), 0);
             for input in &inputs {
                 let at = BootTime::from_nanos(input.at.nanos() * scale);
-                let pushed = heap.push(Entry { at, ..*input }, true);
+                let pushed = push(&mut heap, Entry { at, trusted: true, ..*input });
                 answered += usize::from(!matches!(pushed, Pushed::Accepted { .. }));
                 prop_assert_eq!(heap.next_deadline(), None);
-                out.extend(std::iter::from_fn(|| heap.release(at)));
+                out.extend(std::iter::from_fn(|| release(&mut heap, at)));
             }
             heap.finish();
-            out.extend(std::iter::from_fn(|| heap.release(boot(0))));
+            out.extend(std::iter::from_fn(|| release(&mut heap, boot(0))));
             prop_assert!(heap.is_empty());
             prop_assert_eq!(out.len() + answered, inputs.len());
             prop_assert!(out.is_sorted_by_key(|fix| (fix.step(), fix.time())));
