@@ -2,10 +2,12 @@
 //! ORD have put them in order. Truth is the same machine fed in true order.
 //!
 //! `GEOFENCED_FLEET=DIR,DIR…` reads workloads of `geogen.py w2` instead of making small ones,
-//! pools them, prints the whole table and holds the same bounds.
+//! pools them and prints the whole table.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that is not as expected")]
 
+#[path = "fleet/bytes.rs"]
+mod bytes;
 #[path = "field/chance.rs"]
 mod chance;
 #[path = "fleet/run.rs"]
@@ -18,6 +20,7 @@ mod workload;
 use std::fmt::Write;
 use std::path::Path;
 
+use proptest::prelude::*;
 use run::{Order, Run, layers, steps};
 use score::{HEADING, Score};
 use workload::{Likeness, Workload};
@@ -28,22 +31,24 @@ const TAILS: Likeness =
 /// Without.
 const MILD: Likeness = Likeness { tail: 0.0, burst: 0.0, ..TAILS };
 
-/// The score of one order over several workloads.
-fn score(workloads: &[Workload], order: Order, confirm: u8) -> Score {
-    let mut score = Score::default();
+/// The scores of several orders, each over all workloads.
+fn scores(workloads: &[Workload], orders: &[Order], confirm: u8) -> Vec<Score> {
+    let mut scores = vec![Score::default(); orders.len()];
     for workload in workloads {
         let layers = layers(workload);
         let truth = Run::of(workload, &layers, Order::Truth, confirm);
-        let run = Run::of(workload, &layers, order, confirm);
-        score.add(workload, &truth, &run);
-        if let Order::Window(ms) = order {
-            let steps = steps(workload, ms);
-            assert_eq!(steps.iter().sum::<u64>(), run.stepped, "{}", workload.name);
-            score.add_late(workload, &run, ms);
-            score.add_steps(workload, &steps);
+        for (order, score) in orders.iter().zip(&mut scores) {
+            let run = Run::of(workload, &layers, *order, confirm);
+            score.add(workload, &truth, &run);
+            if let Order::Window(ms) = *order {
+                let steps = steps(workload, ms);
+                assert_eq!(steps.iter().sum::<u64>(), run.stepped, "{}", workload.name);
+                score.add_late(workload, &run, ms);
+                score.add_steps(workload, &steps);
+            }
         }
     }
-    score
+    scores
 }
 
 /// The most that may be spurious, missed and late, in per cent.
@@ -71,8 +76,7 @@ fn a_skewed_fleet_crosses_as_in_true_order() {
         ("mild", MILD, Bounds { spurious: 0.05, missed: 0.05, late: 0.11 }),
     ] {
         let workloads = [Workload::make(name, 1, like)];
-        let score = score(&workloads, Order::Window(500), 1);
-        hold(name, &score, &bounds);
+        hold(name, &scores(&workloads, &[Order::Window(500)], 1)[0], &bounds);
     }
 }
 
@@ -84,17 +88,29 @@ fn the_table_of_a_large_fleet() {
     let workloads: Vec<_> = dirs.split(',').map(|dir| Workload::read(Path::new(dir))).collect();
     let names: Vec<_> = workloads.iter().map(|workload| &*workload.name).collect();
     let mut table = format!("{}\n", names.join(" + "));
+    let orders = [
+        ("arrival", Order::Arrival),
+        ("200 ms", Order::Window(200)),
+        ("500 ms", Order::Window(500)),
+        ("2 s", Order::Window(2000)),
+    ];
     for confirm in [1, 3] {
         writeln!(table, "confirm {confirm}\n{HEADING}").unwrap();
-        for (name, order) in [
-            ("arrival", Order::Arrival),
-            ("200 ms", Order::Window(200)),
-            ("500 ms", Order::Window(500)),
-            ("2 s", Order::Window(2000)),
-        ] {
-            writeln!(table, "{name:<9} {}", score(&workloads, order, confirm)).unwrap();
+        let scores = scores(&workloads, &orders.map(|(_, order)| order), confirm);
+        for ((name, _), score) in orders.iter().zip(scores) {
+            writeln!(table, "{name:<9} {score}").unwrap();
         }
     }
     // Where a test may write without being asked: what it measured is its result.
     std::io::Write::write_all(&mut std::io::stdout(), table.as_bytes()).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..<_>::default() })]
+
+    /// ORD-1, ORD-2, INV-3: whatever comes, in order, once, counted and bounded.
+    #[test]
+    fn any_bytes_are_a_life(input in prop::collection::vec(any::<u8>(), 0..1200)) {
+        bytes::live(&input);
+    }
 }

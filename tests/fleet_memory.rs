@@ -57,13 +57,13 @@ fn grown(region: &Region<'_, System>) -> i64 {
 fn ord_1_memory_is_for_those_that_wait() {
     // Active at 1 to 5 Hz, each with a phase of its own; the most at any time.
     for (rate, most) in [(1, 160), (2, 240), (3, 240), (4, 300), (5, 300)] {
-        let assets = 1000;
+        let assets = 500;
         let region = Region::new(COUNTED);
         let mut fleet = Fleet::new(assets);
         let mut peak = 0;
         let (mut fixes, mut warm) = (0, region.change().allocations);
-        for ms in 0..10_000_i64 {
-            if ms == 3_000 {
+        for ms in 0..4_000_i64 {
+            if ms == 2_000 {
                 (fixes, warm) = (0, region.change().allocations);
             }
             for asset in 0..assets {

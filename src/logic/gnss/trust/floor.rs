@@ -20,6 +20,9 @@ const PLAUSIBLE: Span = WEEK.times(1000);
 const FLOOR_MARGIN: Span = Span::from_secs(3600);
 /// A time is a week rollover only when it is more than this below the base (TIME-2): 5 years.
 const ROLLOVER_BELOW: Span = Span::from_secs(5 * 31_557_600);
+/// An era may put it this far below the base: whoever runs a release on the day it is made lies
+/// below its date, and a receiver that rolled must not be worse off there than a right one (TIME-2).
+const ROLLOVER_EARLY: Span = DAY;
 /// An era must put it within this above the base (TIME-2): 14 years.
 const ROLLOVER_ABOVE: Span = Span::from_secs(14 * 31_557_600);
 
@@ -135,7 +138,8 @@ pub(super) fn undo_rollover(time: EventTime, base: EventTime) -> Option<EventTim
     if time >= base - ROLLOVER_BELOW || is_cold_start(time) {
         return None;
     }
-    let missing = i128::from(base.nanos()) - i128::from(time.nanos());
+    let earliest = base - ROLLOVER_EARLY;
+    let missing = i128::from(earliest.nanos()) - i128::from(time.nanos());
     let era = i128::from(ERA.nanos());
     let eras = (missing + era - 1) / era;
     let moved = i128::from(time.nanos()) + eras * era;
@@ -160,7 +164,9 @@ mod tests {
             // Fourteen years on the receiver still rolls right; after that nobody can know.
             ("2021-01-01T00:00:00Z", Some("2040-08-17T00:00:00Z")),
             ("2021-12-01T00:00:00Z", None),
-            ("2007-04-15T12:00:00Z", None),
+            // The day before the release is still the receiver's own.
+            ("2007-04-15T12:00:00Z", Some("2026-11-29T12:00:00Z")),
+            ("2007-04-14T12:00:00Z", None),
             // A right receiver is left alone (C9), so is a cold one (C18).
             ("2026-11-29T00:00:00Z", None),
             ("2027-01-01T00:00:00Z", None),

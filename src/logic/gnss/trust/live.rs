@@ -165,7 +165,7 @@ impl<T: Copy> Live<T> {
             (_, Standing::Plausible) => {
                 let late = around.is_late(asset.step(), read.time);
                 let fix = Disagreement { at: stamp.at, offset, skew, late };
-                running.disagree(fix, around.mode, u32::from(around.rules.steps_to_adopt))
+                running.disagree(fix, around.mode, around.rules)
             }
             (_, Standing::Below) => {
                 running.accused(stamp.at, offset);

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use super::Mode;
+use crate::logic::config::TimeRules;
 use crate::units::{BootTime, EventTime, Span};
 
 /// How far back the offsets reach that the estimate is the largest of (TIME-3) …
@@ -20,7 +21,7 @@ const RECENT_MAX: usize = 1024;
 const BEHIND_FIXES: u32 = 5;
 /// How fast boot time may drift from UTC: the tolerance grows by one part in 10,000 (TIME-3).
 const DRIFT_DIVISOR: i64 = 10_000;
-/// Offsets this close to each other agree on a step (TIME-4).
+/// Offsets this close to each other agree on a step where bytes arrive as they are sent (TIME-4).
 const STEP_AGREES: Span = Span::from_millis(200);
 /// Boot time that agreeing fixes must span (TIME-4).
 const STEP_SPANS: Span = Span::from_secs(2);
@@ -213,11 +214,14 @@ impl Running {
         &mut self,
         fix: Disagreement,
         mode: Mode,
-        fixes_min: u32,
+        rules: &TimeRules,
     ) -> Option<Self> {
         let Disagreement { at, offset, skew, late } = fix;
-        let agreeing = Run::extend_within(&mut self.agreeing, at, offset, STEP_AGREES);
         let may_delay = mode != Mode::Serial;
+        let fixes_min = u32::from(rules.steps_to_adopt);
+        // A network spreads the arrivals of one clock's fixes as far as the tolerance allows.
+        let within = if may_delay { rules.skew_tolerance } else { STEP_AGREES };
+        let agreeing = Run::extend_within(&mut self.agreeing, at, offset, within);
         let back_by_delay = skew == Skew::Behind && may_delay;
         if agreeing.fixes >= fixes_min
             && agreeing.spans(STEP_SPANS)

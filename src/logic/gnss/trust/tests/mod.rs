@@ -6,6 +6,7 @@
 
 use super::*;
 
+mod edges;
 mod field;
 mod props;
 mod rules;
