@@ -27,7 +27,7 @@ use workload::{Likeness, Workload};
 
 /// With tails and bursts, as the generator's defaults have them.
 const TAILS: Likeness =
-    Likeness { assets: 400, seconds: 120, tail: 0.015, burst: 0.02, stepped: 0.1 };
+    Likeness { assets: 150, seconds: 120, tail: 0.015, burst: 0.02, stepped: 0.1 };
 /// Without.
 const MILD: Likeness = Likeness { tail: 0.0, burst: 0.0, ..TAILS };
 
@@ -51,32 +51,18 @@ fn scores(workloads: &[Workload], orders: &[Order], confirm: u8) -> Vec<Score> {
     scores
 }
 
-/// The most that may be spurious, missed and late, in per cent.
-struct Bounds {
-    spurious: f64,
-    missed: f64,
-    late: f64,
-}
-
-#[track_caller]
-fn hold(name: &str, score: &Score, bounds: &Bounds) {
-    assert!(score.truth > 1000, "{name}: too few changes: {}", score.truth);
-    assert!(score.share(score.spurious) <= bounds.spurious, "{name}: spurious\n{HEADING}\n{score}");
-    assert!(score.share(score.missed) <= bounds.missed, "{name}: missed\n{HEADING}\n{score}");
-    assert!(score.of_fixes(score.late) <= bounds.late, "{name}: late\n{HEADING}\n{score}");
-    assert_eq!(score.steps_wrong, 0, "{name}: false steps\n{HEADING}\n{score}");
-}
-
-/// ORD-1, ORD-2, TIME-3, TIME-4 at 500 ms and confirm 1. Small fleets, so that one change is a
-/// larger share than the bounds that the whole table has.
+/// ORD-1, ORD-2, TIME-3, TIME-4 at 500 ms and confirm 1. In a fleet this small one change is more
+/// than the 0.10 and 0.05 % that the whole table keeps within, so one it may be.
 #[test]
 fn a_skewed_fleet_crosses_as_in_true_order() {
-    for (name, like, bounds) in [
-        ("tails", TAILS, Bounds { spurious: 0.10, missed: 0.10, late: 1.6 }),
-        ("mild", MILD, Bounds { spurious: 0.05, missed: 0.05, late: 0.11 }),
-    ] {
+    for (name, like, late_percent) in [("tails", TAILS, 1.6), ("mild", MILD, 0.11)] {
         let workloads = [Workload::make(name, 1, like)];
-        hold(name, &scores(&workloads, &[Order::Window(500)], 1)[0], &bounds);
+        let score = &scores(&workloads, &[Order::Window(500)], 1)[0];
+        let context = format!("{}\n{HEADING}\n{score}", workloads[0].name);
+        assert!(score.truth > 200, "too few changes: {context}");
+        assert!(score.spurious <= 1 && score.missed <= 1, "{context}");
+        assert!(score.of_fixes(score.late) <= late_percent, "{context}");
+        assert_eq!(score.steps_wrong + score.other_rejects, 0, "{context}");
     }
 }
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use geofenced::logic::config::{Decide, PositionDetail, TimeRules};
 use geofenced::logic::engine::{
-    Engine, Feed, HeartbeatRules, Input, Setup, SourceSetup, Step, Telemetry, Trusting, WAKE_LAG,
+    Engine, Feed, HeartbeatRules, Input, Setup, SourceSetup, Step, Telemetry, Trusting, UNRANKED,
+    WAKE_LAG,
 };
 use geofenced::logic::gnss::line::Checksum;
 use geofenced::logic::gnss::record::Record;
@@ -97,6 +98,7 @@ fn setup(order: Order, confirm: u8) -> Setup {
             interval: Span::from_secs(1),
             window: Span::from_millis(window),
             trusting,
+            rank: UNRANKED,
         }],
         announce: false,
         report_fixes: true,

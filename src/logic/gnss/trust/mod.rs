@@ -28,6 +28,9 @@ use recording::Recording;
 /// Fixes kept while their time is not known yet (TIME-6): 17 min at 1 Hz.
 pub const HELD_MAX: usize = 1024;
 
+/// Room for settled fixes that is kept: one stamp settles one fix, but for [`HELD_MAX`].
+const OUT_KEPT: usize = 8;
+
 /// How far a source's arrival times may be believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
@@ -191,7 +194,12 @@ impl<T: Copy> Trust<T> {
     /// The next settled fix, in order of arrival.
     #[must_use]
     pub fn pop(&mut self) -> Option<Timed<T>> {
-        self.settled.out.pop_front()
+        let next = self.settled.out.pop_front();
+        if next.is_none() && self.settled.out.capacity() > OUT_KEPT {
+            // What a first offset let go all at once (TIME-6) is not held for ever.
+            self.settled.out = VecDeque::new();
+        }
+        next
     }
 
     /// What happened so far.

@@ -14,9 +14,10 @@ use crate::units::{BootTime, EventTime, Span};
 /// How far back the offsets reach that the estimate is the largest of (TIME-3) …
 const WINDOW: Span = Span::from_secs(60);
 /// … or this many fixes, whichever reaches further back.
-const WINDOW_FIXES: usize = 8;
-/// Recent offsets kept at most: 60 s at 17 Hz. A faster source has a shorter window.
-const RECENT_MAX: usize = 1024;
+const WINDOW_FIXES: u32 = 8;
+/// Offsets kept at most, each smaller than the one before. Chance needs about six, a clock that
+/// falls behind without jitter more: its window is then shorter.
+const FALLING_MAX: usize = 64;
 /// Fixes that must all come behind the estimate, over [`WINDOW`], to pull it back (TIME-3).
 const BEHIND_FIXES: u32 = 5;
 /// How fast boot time may drift from UTC: the tolerance grows by one part in 10,000 (TIME-3).
@@ -114,6 +115,43 @@ pub(super) enum Skew {
     Behind,
 }
 
+/// The largest offset of a window that moves on: of its fixes only those that may yet be the
+/// largest are kept, so that a minute at 10 Hz costs six fixes, not six hundred.
+#[derive(Clone, Debug, Default)]
+struct Recent {
+    /// Number, arrival and offset; offsets fall from front to back.
+    falling: VecDeque<(u32, BootTime, Offset)>,
+    seen: u32,
+}
+
+impl Recent {
+    fn see(&mut self, at: BootTime, offset: Offset) {
+        while self.falling.back().is_some_and(|(_, _, smaller)| *smaller <= offset) {
+            self.falling.pop_back();
+        }
+        self.falling.push_back((self.seen, at, offset));
+        self.seen = self.seen.wrapping_add(1);
+        let seen = self.seen;
+        let left = |number: u32, then: BootTime| {
+            seen.wrapping_sub(number) > WINDOW_FIXES && at - then > WINDOW
+        };
+        while self.falling.front().is_some_and(|(number, then, _)| left(*number, *then))
+            || self.falling.len() > FALLING_MAX
+        {
+            self.falling.pop_front();
+        }
+    }
+
+    /// Forgets what came before.
+    fn since(&mut self, begin: BootTime) {
+        self.falling.retain(|(_, then, _)| *then >= begin);
+    }
+
+    fn largest(&self) -> Option<Offset> {
+        self.falling.front().map(|(_, _, offset)| *offset)
+    }
+}
+
 /// The running offset and what speaks for and against it.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
@@ -121,7 +159,7 @@ pub(super) struct Running {
     confirmed_at: BootTime,
     /// Fixes within the tolerance since it was adopted.
     rests_on: u32,
-    recent: VecDeque<(BootTime, Offset)>,
+    recent: Recent,
     behind: Option<Run>,
     agreeing: Option<Run>,
     late: Option<Run>,
@@ -130,11 +168,13 @@ pub(super) struct Running {
 impl Running {
     /// An estimate that rests on one fix.
     pub(super) fn new(at: BootTime, offset: Offset) -> Self {
+        let mut recent = Recent::default();
+        recent.see(at, offset);
         Self {
             offset,
             confirmed_at: at,
             rests_on: 1,
-            recent: VecDeque::from([(at, offset)]),
+            recent,
             behind: None,
             agreeing: None,
             late: None,
@@ -149,11 +189,14 @@ impl Running {
         skew: Span,
     ) -> Self {
         let mut running = Self::new(at, chosen);
-        let fitting = seen.filter(|(then, o)| running.skew(*then, *o, skew) == Skew::Within);
-        let recent: VecDeque<_> = fitting.copied().collect();
-        running.offset = recent.iter().map(|(_, o)| *o).max().unwrap_or(chosen);
-        running.rests_on = recent.len() as u32;
-        running.recent = recent;
+        let fitting: Vec<_> =
+            seen.filter(|(then, o)| running.skew(*then, *o, skew) == Skew::Within).collect();
+        running.rests_on = fitting.len() as u32;
+        running.recent = Recent::default();
+        for (then, offset) in fitting {
+            running.recent.see(*then, *offset);
+        }
+        running.offset = running.recent.largest().unwrap_or(chosen);
         running
     }
 
@@ -180,15 +223,9 @@ impl Running {
         self.late = None;
         self.rests_on = self.rests_on.saturating_add(1);
         self.confirmed_at = self.confirmed_at.max(at);
-        self.recent.push_back((at, offset));
-        while self.recent.len() > WINDOW_FIXES
-            && self.recent.front().is_some_and(|(then, _)| at - *then > WINDOW)
-            || self.recent.len() > RECENT_MAX
-        {
-            self.recent.pop_front();
-        }
+        self.recent.see(at, offset);
         self.note_behind(at, offset);
-        self.offset = self.recent.iter().map(|(_, o)| *o).max().unwrap_or(offset);
+        self.offset = self.recent.largest().unwrap_or(offset);
     }
 
     /// Follows a run in which everything came behind the estimate (TIME-3).
@@ -199,9 +236,9 @@ impl Running {
         }
         let run = Run::extend(&mut self.behind, at, offset);
         if run.fixes >= BEHIND_FIXES && run.spans(WINDOW) {
-            self.recent.retain(|(then, _)| *then >= run.first_at);
-            if self.recent.is_empty() {
-                self.recent.push_back((at, run.most));
+            self.recent.since(run.first_at);
+            if self.recent.largest().is_none() {
+                self.recent.see(at, run.most);
             }
             self.offset = run.most;
             self.confirmed_at = at;
@@ -284,16 +321,35 @@ pub(super) fn tolerance(skew: Span, since: Span) -> Span {
 mod tests {
     use super::*;
 
+    /// TIME-3: the largest among the last 60 s or eight fixes, whichever reaches further back, as
+    /// a list of all of them says.
     #[test]
-    fn the_window_is_bounded_at_any_rate() {
-        let offset = Offset(Span::from_secs(7));
-        for (every_ms, want) in [(1, RECENT_MAX), (1000, 61), (60_000, WINDOW_FIXES)] {
-            let mut running = Running::new(BootTime::from_nanos(0), offset);
-            for n in 1..5000 {
+    fn time_3_the_largest_of_the_window() {
+        for (every_ms, spread) in [(100, 40), (1000, 7), (1000, 1), (60_000, 5), (7_500, 1000)] {
+            let (mut recent, mut all, mut chance) = (Recent::default(), Vec::new(), 1_u64);
+            for n in 0..2000_i64 {
+                chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let at = BootTime::from_nanos(0) + Span::from_millis(every_ms).times(n);
-                running.confirm(at, offset);
+                let offset = Offset(Span::from_millis((chance >> 33) as i64 % spread));
+                recent.see(at, offset);
+                all.push((at, offset));
+                let window = all.iter().rev().enumerate();
+                let within = window.take_while(|(n, (then, _))| *n < 8 || at - *then <= WINDOW);
+                let largest = within.map(|(_, (_, offset))| *offset).max();
+                assert_eq!(recent.largest(), largest, "fix {n} every {every_ms} ms, {spread}");
             }
-            assert_eq!(running.recent.len(), want, "every {every_ms} ms");
+            assert!(recent.falling.len() <= 16, "{}", recent.falling.len());
+        }
+    }
+
+    /// A clock that falls behind with every fix does not grow it.
+    #[test]
+    fn the_window_is_bounded() {
+        let mut recent = Recent::default();
+        for n in 0..5000 {
+            let at = BootTime::from_nanos(n * 100_000_000);
+            recent.see(at, Offset(Span::from_nanos(-n)));
+            assert!(recent.falling.len() <= FALLING_MAX);
         }
     }
 }
