@@ -93,6 +93,7 @@ fn plain(assets: usize, arrivals: &[Arrival]) -> u64 {
 }
 
 /// Millions of fixes a second, the best run.
+#[expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 fn rate(stage: fn(usize, &[Arrival]) -> u64, assets: usize, arrivals: &[Arrival]) -> f64 {
     let one = |_| {
         let begin = Instant::now();

@@ -1,5 +1,7 @@
 //! What the order stage owns: bytes per active asset, nothing per idle one, no allocation per fix.
 
+#![expect(clippy::cast_possible_wrap, reason = "bytes and assets of a test, not of a machine")]
+
 use std::alloc::System;
 
 use geofenced::logic::order::{Entry, Heap, Spares};

@@ -193,6 +193,7 @@ impl<T: Copy + PartialEq> Waiting<T> {
 /// What emptied heaps gave up and the next that fill take again.
 #[derive(Clone, Debug)]
 pub struct Spares<T> {
+    #[expect(clippy::vec_box, reason = "a heap takes the box itself: idle, it costs a pointer")]
     kept: Vec<Box<Waiting<T>>>,
 }
 
@@ -205,10 +206,6 @@ impl<T: Copy + PartialEq> Spares<T> {
     /// None yet.
     pub const fn new() -> Self {
         Self { kept: Vec::new() }
-    }
-
-    fn take(&mut self) -> Box<Waiting<T>> {
-        self.kept.pop().unwrap_or_else(|| Box::new(Waiting::new()))
     }
 
     fn give(&mut self, waiting: Box<Waiting<T>>) {
@@ -257,7 +254,9 @@ impl<T: Copy + PartialEq> Heap<T> {
             let behind = if key.step == mark.step { mark.time - key.time } else { Span::ZERO };
             return Pushed::Late { by: behind };
         }
-        let waiting = self.waiting.get_or_insert_with(|| spares.take());
+        let waiting = self
+            .waiting
+            .get_or_insert_with(|| spares.kept.pop().unwrap_or_else(|| Box::new(Waiting::new())));
         if let Some(answer) = waiting.insert(entry) {
             return answer;
         }

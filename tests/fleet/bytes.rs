@@ -78,17 +78,17 @@ impl Life {
         let of_day = (source / 3 % 8 != 7).then(|| time - time.midnight());
         let time = match source / 24 % 4 {
             0 => ReceiverTime::Nmea { of_day, date: None },
-            1 => ReceiverTime::Nmea { of_day, date: Some((2026, 12, (by % 33) as i8)) },
+            1 => ReceiverTime::Nmea { of_day, date: Some((2026, 12, (by % 33).cast_signed())) },
             _ => ReceiverTime::Utc(time),
         };
         let valid_position = source < 240;
         let stamp = Stamp { at: self.now, time, valid_position, payload: self.sent };
         self.sent += u32::from(valid_position);
         let mark = self.heap.watermark().map(|mark| (mark.step, mark.time));
-        let system = (source % 2 == 0).then(|| WallTime::from_nanos(START.nanos()));
+        let system = source.is_multiple_of(2).then(|| WallTime::from_nanos(START.nanos()));
         let step = self.clock.step();
         let trust = &mut self.trusts[own];
-        trust.handle(&mut self.clock, &self.rules, stamp, mark, source % 5 > 0, system);
+        trust.handle(&mut self.clock, &self.rules, stamp, mark, !source.is_multiple_of(5), system);
         assert!(self.clock.step() >= step && trust.waiting() <= HELD_MAX);
         self.drain(own);
     }
@@ -115,7 +115,7 @@ impl Life {
         };
         match self.heap.push(entry, &mut self.spares) {
             Pushed::Accepted { early: Some(fix) } => {
-                self.take(fix.step(), fix.time(), *fix.payload())
+                self.take(fix.step(), fix.time(), *fix.payload());
             }
             Pushed::Accepted { early: None } => {}
             Pushed::Late { .. } => {

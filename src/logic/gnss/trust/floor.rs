@@ -20,8 +20,8 @@ const PLAUSIBLE: Span = WEEK.times(1000);
 const FLOOR_MARGIN: Span = Span::from_secs(3600);
 /// A time is a week rollover only when it is more than this below the base (TIME-2): 5 years.
 const ROLLOVER_BELOW: Span = Span::from_secs(5 * 31_557_600);
-/// An era may put it this far below the base: whoever runs a release on the day it is made lies
-/// below its date, and a receiver that rolled must not be worse off there than a right one (TIME-2).
+/// An era may put it this far below the base: a release is run on the day it is made, below its
+/// date, and a receiver that rolled must not be worse off there than a right one (TIME-2).
 const ROLLOVER_EARLY: Span = DAY;
 /// An era must put it within this above the base (TIME-2): 14 years.
 const ROLLOVER_ABOVE: Span = Span::from_secs(14 * 31_557_600);

@@ -330,7 +330,7 @@ mod tests {
             for n in 0..2000_i64 {
                 chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let at = BootTime::from_nanos(0) + Span::from_millis(every_ms).times(n);
-                let offset = Offset(Span::from_millis((chance >> 33) as i64 % spread));
+                let offset = Offset(Span::from_millis((chance >> 33).cast_signed() % spread));
                 recent.see(at, offset);
                 all.push((at, offset));
                 let window = all.iter().rev().enumerate();

@@ -137,8 +137,8 @@ fn time_2_the_day_before_the_release() {
     for (sent, want) in
         [("2007-04-16", "2026-11-30"), ("2007-04-15", "2026-11-29"), ("1987-08-30", "2026-11-29")]
     {
-        let given: String = (0..8).map(|n| format!("{n} {sent} 12:00:0{n}\n")).collect();
-        let outcome = play(SERIAL, &stamps(&given));
+        let given: Vec<_> = (0..8).map(|n| format!("{n} {sent} 12:00:0{n}")).collect();
+        let outcome = play(SERIAL, &stamps(&given.join("\n")));
         let last = outcome.timed.last().map(line);
         assert_eq!(last.as_deref(), Some(&*format!("{want}T12:00:07Z corrected 0")), "{sent}");
     }
