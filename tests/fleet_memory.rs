@@ -58,7 +58,7 @@ fn grown(region: &Region<'_, System>) -> i64 {
 #[test]
 fn ord_1_memory_is_for_those_that_wait() {
     // Active at 1 to 5 Hz, each with a phase of its own; the most at any time.
-    for (rate, most) in [(1, 160), (2, 240), (3, 240), (4, 300), (5, 300)] {
+    for (rate, most) in [(1, 130), (2, 220), (3, 220), (4, 290), (5, 290)] {
         let assets = 500;
         let region = Region::new(COUNTED);
         let mut fleet = Fleet::new(assets);
@@ -98,5 +98,5 @@ fn ord_1_memory_is_for_those_that_wait() {
     let idle = grown(&region);
     assert!((200..=300).contains(&active), "{active} bytes an asset");
     assert!(idle <= 100_000, "{idle} bytes for a million idle assets");
-    assert_eq!(size_of::<Heap<Payload>>(), 32);
+    assert_eq!(size_of::<Heap<Payload>>(), 72);
 }

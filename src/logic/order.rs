@@ -116,85 +116,10 @@ pub enum Pushed<T> {
 /// The deadline of what no boot time releases.
 const NO_DEADLINE: BootTime = BootTime::from_nanos(i64::MAX);
 
-/// What an asset owns while anything waits.
-#[derive(Clone, Debug)]
-struct Waiting<T> {
-    /// In key order; of one instant, in order of arrival.
-    entries: VecDeque<Entry<T>>,
-    /// The earliest of all their deadlines.
-    deadline: BootTime,
-    /// So many from the front may go: a fix goes when it, or any after it, is due.
-    going: usize,
-}
-
-impl<T: Copy + PartialEq> Waiting<T> {
-    const fn new() -> Self {
-        Self { entries: VecDeque::new(), deadline: NO_DEADLINE, going: 0 }
-    }
-
-    /// Inserts from the back, where nearly every fix belongs. `Some` when ORD-3 answers instead.
-    fn insert(&mut self, new: Entry<T>) -> Option<Pushed<T>> {
-        let key = new.key();
-        let mut place = self.entries.len();
-        while place > 0 && self.entries[place - 1].key() > key {
-            place -= 1;
-        }
-        let instant = self.entries.range_mut(..place).rev().take_while(|held| held.key() == key);
-        for held in instant {
-            if held.source == new.source {
-                return Some(compete(held, new));
-            }
-        }
-        if self.entries.len() == self.entries.capacity() {
-            // One by one at first: most assets hold one to three.
-            self.entries.reserve_exact((self.entries.len() / 2).max(1));
-        }
-        self.entries.insert(place, new);
-        self.deadline = self.deadline.min(new.deadline());
-        self.going += usize::from(place < self.going);
-        if new.trusted {
-            self.feed();
-        }
-        None
-    }
-
-    /// The trusted feed's clock, its highest key, may have moved on. Once that key is released
-    /// nothing waits that this clock could release.
-    fn feed(&mut self) {
-        let trusted = |entry: &&Entry<T>| entry.trusted;
-        let Some(clock) = self.entries.iter().rev().find(trusted).map(Entry::key) else { return };
-        self.let_go(|entry| entry.is_fed(clock));
-    }
-
-    /// Those that are due, and all before them, may go.
-    fn let_go(&mut self, is_due: impl Fn(&Entry<T>) -> bool) {
-        let waiting = self.entries.range(self.going..);
-        self.going += waiting.rev().skip_while(|entry| !is_due(entry)).count();
-    }
-
-    fn may_go(&mut self, now: BootTime) -> bool {
-        if self.going == 0 && self.deadline <= now {
-            self.let_go(|entry| entry.deadline() <= now);
-        }
-        self.going > 0
-    }
-
-    fn take(&mut self) -> Option<Entry<T>> {
-        let first = self.entries.pop_front()?;
-        self.going = self.going.saturating_sub(1);
-        if first.deadline() == self.deadline {
-            let left = self.entries.iter().map(Entry::deadline).min();
-            self.deadline = left.unwrap_or(NO_DEADLINE);
-        }
-        Some(first)
-    }
-}
-
 /// What emptied heaps gave up and the next that fill take again.
 #[derive(Clone, Debug)]
 pub struct Spares<T> {
-    #[expect(clippy::vec_box, reason = "a heap takes the box itself: idle, it costs a pointer")]
-    kept: Vec<Box<Waiting<T>>>,
+    kept: Vec<VecDeque<Entry<T>>>,
 }
 
 /// Most that are kept: as many heaps as fill and empty between two of a kind, and 100 kB at most.
@@ -202,21 +127,20 @@ const SPARES_MAX: usize = 256;
 /// One that has held more than this is freed: what a backlog took is given back.
 const SPARE_FIXES_MAX: usize = 4;
 
-impl<T: Copy + PartialEq> Spares<T> {
+impl<T> Spares<T> {
     /// None yet.
     pub const fn new() -> Self {
         Self { kept: Vec::new() }
     }
 
-    fn give(&mut self, waiting: Box<Waiting<T>>) {
-        let small = waiting.entries.capacity() <= SPARE_FIXES_MAX;
-        if small && self.kept.len() < SPARES_MAX {
-            self.kept.push(waiting);
+    fn give(&mut self, entries: VecDeque<Entry<T>>) {
+        if entries.capacity() <= SPARE_FIXES_MAX && self.kept.len() < SPARES_MAX {
+            self.kept.push(entries);
         }
     }
 }
 
-impl<T: Copy + PartialEq> Default for Spares<T> {
+impl<T> Default for Spares<T> {
     fn default() -> Self {
         Self::new()
     }
@@ -237,14 +161,19 @@ fn compete<T: PartialEq>(held: &mut Entry<T>, new: Entry<T>) -> Pushed<T> {
 #[derive(Clone, Debug)]
 pub struct Heap<T> {
     watermark: Option<Watermark>,
-    /// Absent while nothing waits, so that a million idle assets cost a watermark each.
-    waiting: Option<Box<Waiting<T>>>,
+    /// In key order; of one instant, in order of arrival. Without memory while nothing waits.
+    entries: VecDeque<Entry<T>>,
+    /// So many from the front may go: a fix goes when it, or any after it, is due.
+    going: u32,
+    /// The earliest deadline of the others.
+    deadline: BootTime,
 }
 
 impl<T: Copy + PartialEq> Heap<T> {
     /// An empty heap that goes on after the key released last, if any was.
     pub const fn new(restored: Option<Watermark>) -> Self {
-        Self { watermark: restored, waiting: None }
+        let entries = VecDeque::new();
+        Self { watermark: restored, entries, going: 0, deadline: NO_DEADLINE }
     }
 
     /// Takes a fix in.
@@ -254,13 +183,13 @@ impl<T: Copy + PartialEq> Heap<T> {
             let behind = if key.step == mark.step { mark.time - key.time } else { Span::ZERO };
             return Pushed::Late { by: behind };
         }
-        let waiting = self
-            .waiting
-            .get_or_insert_with(|| spares.kept.pop().unwrap_or_else(|| Box::new(Waiting::new())));
-        if let Some(answer) = waiting.insert(entry) {
+        if self.entries.capacity() == 0 {
+            self.entries = spares.kept.pop().unwrap_or_default();
+        }
+        if let Some(answer) = self.insert(entry) {
             return answer;
         }
-        let full = waiting.entries.len() > HEAP_FIXES_MAX;
+        let full = self.entries.len() > HEAP_FIXES_MAX;
         let early = if full { self.take(spares) } else { None };
         Pushed::Accepted { early }
     }
@@ -268,21 +197,18 @@ impl<T: Copy + PartialEq> Heap<T> {
     /// When [`Heap::release`] has something to give next, if boot time decides it. After a push
     /// into a trusted feed, and after [`Heap::finish`], it may have at once.
     pub fn next_deadline(&self) -> Option<BootTime> {
-        let deadline = self.waiting.as_ref()?.deadline;
-        Some(deadline).filter(|deadline| *deadline < NO_DEADLINE)
+        Some(self.deadline).filter(|deadline| *deadline < NO_DEADLINE)
     }
 
     /// The next fix that may go by `now`, in key order. Ask until it is `None`, after each push
     /// and at each deadline.
     pub fn release(&mut self, now: BootTime, spares: &mut Spares<T>) -> Option<OrderedFix<T>> {
-        if self.waiting.as_mut()?.may_go(now) { self.take(spares) } else { None }
+        if self.may_go(now) { self.take(spares) } else { None }
     }
 
     /// The feed has ended: all that waits may go.
     pub fn finish(&mut self) {
-        if let Some(waiting) = self.waiting.as_mut() {
-            waiting.going = waiting.entries.len();
-        }
+        self.let_go(|_| true);
     }
 
     /// The key released last.
@@ -292,24 +218,87 @@ impl<T: Copy + PartialEq> Heap<T> {
 
     /// How many wait.
     pub fn len(&self) -> usize {
-        self.waiting.as_ref().map_or(0, |waiting| waiting.entries.len())
+        self.entries.len()
     }
 
     /// Whether none wait.
     pub fn is_empty(&self) -> bool {
-        self.waiting.is_none()
+        self.entries.is_empty()
     }
 
     /// Those that wait, in key order, for the checkpoint. Pushed again in this order into a heap
     /// of the same watermark they make the same heap.
     pub fn waiting(&self) -> impl Iterator<Item = &Entry<T>> {
-        self.waiting.iter().flat_map(|waiting| waiting.entries.iter())
+        self.entries.iter()
+    }
+
+    /// Inserts from the back, where nearly every fix belongs. `Some` when ORD-3 answers instead.
+    fn insert(&mut self, new: Entry<T>) -> Option<Pushed<T>> {
+        let key = new.key();
+        let mut place = self.entries.len();
+        while place > 0 && self.entries[place - 1].key() > key {
+            place -= 1;
+        }
+        let instant = self.entries.range_mut(..place).rev().take_while(|held| held.key() == key);
+        for held in instant {
+            if held.source == new.source {
+                return Some(compete(held, new));
+            }
+        }
+        if self.entries.len() == self.entries.capacity() {
+            // One by one at first: most assets hold one to three.
+            self.entries.reserve_exact((self.entries.len() / 2).max(1));
+        }
+        self.entries.insert(place, new);
+        if place < self.going as usize {
+            self.going += 1;
+        } else {
+            self.deadline = self.deadline.min(new.deadline());
+        }
+        if new.trusted {
+            self.feed();
+        }
+        None
+    }
+
+    /// The trusted feed's clock, its highest key, may have moved on. Once that key is released
+    /// nothing waits that this clock could release.
+    fn feed(&mut self) {
+        let trusted = |entry: &&Entry<T>| entry.trusted;
+        let Some(clock) = self.entries.iter().rev().find(trusted).map(Entry::key) else { return };
+        self.let_go(|entry| entry.is_fed(clock));
+    }
+
+    /// Those that are due, and all before them, may go.
+    fn let_go(&mut self, is_due: impl Fn(&Entry<T>) -> bool) {
+        self.deadline = NO_DEADLINE;
+        for (place, entry) in self.entries.iter().enumerate().skip(self.going as usize) {
+            if is_due(entry) {
+                self.going = place as u32 + 1;
+                self.deadline = NO_DEADLINE;
+            } else {
+                self.deadline = self.deadline.min(entry.deadline());
+            }
+        }
+    }
+
+    fn may_go(&mut self, now: BootTime) -> bool {
+        if self.going == 0 && self.deadline <= now {
+            self.let_go(|entry| entry.deadline() <= now);
+        }
+        self.going > 0
     }
 
     fn take(&mut self, spares: &mut Spares<T>) -> Option<OrderedFix<T>> {
-        let fix = OrderedFix(self.waiting.as_mut()?.take()?);
-        if let Some(empty) = self.waiting.take_if(|waiting| waiting.entries.is_empty()) {
-            spares.give(empty);
+        let fix = OrderedFix(self.entries.pop_front()?);
+        if self.going > 0 {
+            self.going -= 1;
+        } else {
+            // Pushed out before its time: its deadline may have been the earliest.
+            self.let_go(|_| false);
+        }
+        if self.entries.is_empty() {
+            spares.give(std::mem::take(&mut self.entries));
         }
         let key = fix.0.key();
         assert!(self.watermark.is_none_or(|mark| mark <= key), "releases are in key order");

@@ -157,7 +157,8 @@ impl<'a> Run<'a> {
             asset: Some(AssetId::new(&row.asset.to_string()).unwrap()),
             time: EventTime::from_nanos(time),
             position: Ok(Position::new(row.lat, row.lon).unwrap()),
-            accuracy_m: (row.accuracy_m > 0.0).then_some(f64::from(row.accuracy_m)),
+            // Zero would be unknown, whose wide margin hides half of what disorder does.
+            accuracy_m: Some(f64::from(row.accuracy_m).max(0.01)),
             received: None,
             speed_mps: None,
             heading_deg: Some(n as f32),

@@ -32,7 +32,8 @@ pub(crate) struct Score {
     pub(crate) late_stepped: u64,
     pub(crate) other_rejects: u64,
     pub(crate) clamped: u64,
-    /// Forward steps beyond the tolerance that were adopted, and those that were not.
+    /// Steps beyond the tolerance that were adopted, and forward ones that were not: one back by
+    /// a few seconds is adopted only by an estimate that rests on a single fix (TIME-4).
     pub(crate) steps_right: u64,
     pub(crate) steps_unseen: u64,
     /// Steps of clocks that did not step so far, or that had stepped already.
@@ -86,7 +87,7 @@ impl Score {
             }
         }
         for (by, adopted) in step.iter().zip(steps) {
-            let real = *by > STEP_MIN - STEP_BLUR;
+            let real = by.abs() > STEP_MIN - STEP_BLUR;
             self.steps_right += u64::from(real && *adopted > 0);
             self.steps_unseen += u64::from(*by > STEP_MIN + STEP_BLUR && *adopted == 0);
             self.steps_wrong += adopted - u64::from(real && *adopted > 0);

@@ -164,3 +164,10 @@ fn time_7_the_names() {
     let counters = check("names", SERIAL, given, want).trust.counters();
     assert_eq!((counters.restamped, counters.clamped, counters.rollover), (1, 1, 1));
 }
+
+/// What is kept for an (asset, source) with a payload as large as the engine's.
+#[test]
+fn a_sources_clock_costs_bytes() {
+    let size = size_of::<Trust<[u64; 7]>>();
+    assert!(size <= 520, "{size} bytes");
+}
