@@ -5,7 +5,6 @@
 
 #[path = "field/boundary.rs"]
 mod boundary;
-#[expect(dead_code, reason = "the invariants need more of it")]
 #[path = "field/chance.rs"]
 mod chance;
 #[path = "field/feeds.rs"]
@@ -18,6 +17,8 @@ mod ledger;
 mod receiver;
 #[path = "field/restart.rs"]
 mod restart;
+#[path = "field/stamps.rs"]
+mod stamps;
 #[path = "field/standby.rs"]
 mod standby;
 #[path = "field/timeline.rs"]

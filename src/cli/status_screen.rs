@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use super::out::{Colour, paint};
 use crate::logic::event::Event;
-use crate::logic::health::{AssetStatus, SourceStatus, State, Status};
+use crate::logic::health::{AssetStatus, SourceState, SourceStatus, State, Status};
 use crate::units::EventTime;
 
 /// Assets on the screen; `--json` has more.
@@ -32,6 +32,7 @@ pub(super) fn screen(status: &Status, colour: bool) -> String {
     sources(&mut page, &status.sources, colour);
     rejected(&mut page, status);
     clocks(&mut page, status);
+    latency(&mut page, status);
     page.push('\n');
     zones(&mut page, status);
     page.push('\n');
@@ -105,16 +106,44 @@ fn sources(page: &mut String, sources: &[SourceStatus], colour: bool) {
             Some(seconds) => format!("heard {} ago", ago(seconds)),
             None => "never heard".to_owned(),
         };
-        let state = match &source.detail {
-            _ if !source.up => paint(Colour::Red, "CLOSED", colour),
-            Some(detail) => format!("open at {detail}"),
-            None => "open".to_owned(),
+        let state = match source.state {
+            SourceState::Closed => paint(Colour::Red, "CLOSED", colour),
+            SourceState::Silent => paint(Colour::Red, "SILENT", colour),
+            SourceState::Garbled => paint(Colour::Red, "GARBLED", colour),
+            fine => match &source.detail {
+                Some(detail) => format!("{} at {detail}", fine.name()),
+                None => fine.name().to_owned(),
+            },
         };
-        let (name, kind, path) = (&source.name, &source.kind, &source.path);
-        let sentences = counted(source.sentences, "sentence");
+        let (name, kind, path, rank) = (&source.name, &source.kind, &source.path, source.rank);
+        let rate = source.rate_hz.map_or_else(String::new, |hz| format!("  {}", rate(hz)));
+        let used = match source.epochs {
+            _ if source.state == SourceState::Standby => String::new(),
+            0 => String::new(),
+            epochs => format!("  used {:.1} %", source.fixes as f64 / epochs as f64 * 100.0),
+        };
         let title = if ix == 0 { "source" } else { "" };
-        let text = format!("{name:<wide$}  {kind} {path}  {state}, {heard}  {sentences}");
-        row(page, title, &text);
+        let text = format!("{name:<wide$}  {kind} {path}  {state}, {heard}{rate}{used}");
+        row(page, title, &if sources.len() > 1 { format!("{text}  rank {rank}") } else { text });
+    }
+}
+
+/// 1.0 Hz, or every 10 min.
+fn rate(hz: f64) -> String {
+    if hz >= 0.1 || hz <= 0.0 { format!("{hz:.1} Hz") } else { format!("every {}", ago(1.0 / hz)) }
+}
+
+/// How long a fix takes to the disk and to the server.
+fn latency(page: &mut String, status: &Status) {
+    let own = &status.latency;
+    let stages =
+        [("decided", &own.decided), ("durable", &own.durable), ("sent", &own.acknowledged)];
+    let said = stages.iter().filter_map(|(name, stage)| {
+        Some(format!("{name} {:.2} s (99 % {:.2} s)", stage.p50_s?, stage.p99_s?))
+    });
+    let said: Vec<String> = said.collect();
+    if !said.is_empty() {
+        row(page, "latency", &said.join("  "));
     }
 }
 

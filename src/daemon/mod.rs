@@ -24,6 +24,7 @@ mod problems;
 mod report;
 mod sources;
 mod uplink;
+mod waits;
 
 pub use error::DaemonError;
 use pipeline::{Ended, Pipeline};

@@ -300,7 +300,9 @@ impl Pipeline {
     }
 
     fn take(&mut self, step: Step) {
+        self.engine.decided(clock::boot_now());
         self.group.events.extend(step.events);
+        self.report.waits.decided(step.arrived);
     }
 
     fn commit_due(&self) -> Option<BootTime> {
@@ -331,6 +333,7 @@ impl Pipeline {
                     self.report.store_error = None;
                 }
                 self.report.committed = now;
+                self.report.waits.committed(clock::boot_now());
                 let group = std::mem::take(&mut self.group);
                 self.announce(&group)?;
                 self.report_losses()
@@ -394,6 +397,9 @@ impl Pipeline {
             }
             Request::Acknowledge { lane, up_to, answer } => {
                 let done = self.store.acknowledge(lane, up_to);
+                if lane == Lane::Events && done.is_ok() {
+                    self.report.waits.acknowledged(up_to, clock::boot_now());
+                }
                 let _ = answer.send(done.map(|_| ()).map_err(words));
             }
             Request::DeadLetter { lane, seq, why, answer } => {

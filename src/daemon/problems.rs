@@ -5,9 +5,12 @@
 use super::report::{Known, Report};
 use crate::logic::engine::Engine;
 use crate::logic::gnss::trust::Degraded;
-use crate::logic::health::{Problem, Status};
+use crate::logic::health::{Problem, SourceState, Status};
 use crate::logic::uplink::{Cause, Failure, Trouble};
 use crate::units::BootTime;
+
+/// Events over the ceiling of latency before it is a problem.
+const OVER_MIN: u64 = 3;
 
 /// The problems so far.
 #[derive(Default)]
@@ -41,6 +44,7 @@ pub(super) fn all(
         let what = format!("layer {layer} was changed but its version went {before} -> {version}");
         found.add(what, "raise `version` in the layer file with every change");
     }
+    of_latency(status, &mut found);
     if let Some(trouble) = &report.uplink.trouble {
         found.add(format!("uplink: {}", trouble.text), of_uplink(trouble));
     }
@@ -61,6 +65,9 @@ fn of_sources(report: &Report, status: &Status, now: BootTime, found: &mut Found
             found.add(what, &format!("check the receiver's power{baud}"));
         } else if let Some(Problem { what, attempt }) = &own.trouble {
             found.add(format!("source {name}: {what}"), attempt);
+        } else if told.state == SourceState::Garbled && told.sentences > 0 {
+            let what = format!("source {name} is garbled: more lines are broken than whole");
+            found.add(what, "see who else reads it (fuser); check the baud rate and the wiring");
         } else if told.sentences == 0 {
             let (what, attempt) = if own.status.kind == "jsonl" || own.status.kind == "gpsd" {
                 ("no record", "look at what it sends; README's Configure has a line that is one")
@@ -77,6 +84,18 @@ fn of_sources(report: &Report, status: &Status, now: BootTime, found: &mut Found
     if no_fix && status.counters.sentences > 0 {
         let what = "no usable fix since the start".to_owned();
         found.add(what, "check the antenna; see `rejected` for the reasons");
+    }
+}
+
+/// The stated ceiling: a fix that makes an event is on disk within its window and 1.1 s.
+fn of_latency(status: &Status, found: &mut Found) {
+    let (durable, max_s) = (&status.latency.durable, status.latency.durable_p99_max_s);
+    let over = durable.buckets.iter().filter(|b| b.to_s.is_none_or(|to_s| to_s > max_s));
+    let over: u64 = over.map(|bucket| bucket.count).sum();
+    // One slow commit in a quiet week is no problem to lose sleep over.
+    if let Some(p99_s) = durable.p99_s.filter(|p99_s| *p99_s > max_s && over >= OVER_MIN) {
+        let what = format!("1 in 100 events took {p99_s:.1} s to the disk, over {max_s:.1} s");
+        found.add(what, "see `slowest` under flash; a worn or busy disk, or too little CPU");
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::logic::event::{Event, Place, TimeQuality};
 use crate::logic::gnss::Reject;
+use crate::logic::latency::LatencyStatus;
 use crate::units::EventTime;
 
 /// What the pipeline has counted since it started.
@@ -35,6 +36,10 @@ pub struct Counters {
     pub floor_conflict: u64,
     /// Fixes that were kept until there was a time for them (TIME-6).
     pub held: u64,
+    /// Memberships that changed.
+    pub transitions: u64,
+    /// Votes that were cast and dropped again: by a fix that disagreed, or by time.
+    pub reversals: u64,
     /// Times that another source took over an asset's vote (ORD-4).
     pub takeovers: u64,
     /// Bytes chunks that a source lost because the loop was behind.
@@ -44,7 +49,25 @@ pub struct Counters {
 impl Counters {
     /// Counts one reject.
     pub fn reject(&mut self, reason: Reject) {
-        *self.rejects.entry(reason).or_default() += 1;
+        self.reject_many(reason, 1);
+    }
+    /// Counts some of one reason.
+    pub fn reject_many(&mut self, reason: Reject, n: u64) {
+        if n > 0 {
+            *self.rejects.entry(reason).or_default() += n;
+        }
+    }
+    /// Adds what is counted by source.
+    pub fn add(&mut self, source: &Self) {
+        self.sentences += source.sentences;
+        self.epochs += source.epochs;
+        self.fixes += source.fixes;
+        source.rejects.iter().for_each(|(reason, n)| self.reject_many(*reason, *n));
+    }
+    /// Lines that were none: where most are, something garbles them.
+    pub fn broken(&self) -> u64 {
+        let framing = [Reject::Noise, Reject::Overlong, Reject::Checksum, Reject::NoChecksum];
+        framing.into_iter().map(|reason| self.rejected(reason)).sum()
     }
     /// How often `reason` was counted.
     pub fn rejected(&self, reason: Reject) -> u64 {
@@ -72,6 +95,53 @@ pub struct Problem {
     pub attempt: String,
 }
 
+/// What waits at this moment.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gauges {
+    /// Fixes kept until there is a time for them (TIME-6).
+    pub held: u64,
+    /// Fixes that wait in order, over all assets.
+    pub waiting: u64,
+    /// The most that ever did.
+    pub waiting_max: u64,
+    /// The newest waiting fix's event time less the watermark's, of the asset where it is most.
+    pub watermark_lag_s: f64,
+}
+
+/// How a source does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceState {
+    /// Not open; see `why`.
+    #[default]
+    Closed,
+    /// Open, but nothing has come for `silence_after`.
+    Silent,
+    /// More lines are broken than whole.
+    Garbled,
+    /// The only one of its assets.
+    Up,
+    /// The one of several that votes (ORD-4).
+    Voting,
+    /// One of several that does not.
+    Standby,
+}
+
+impl SourceState {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Silent => "silent",
+            Self::Garbled => "garbled",
+            Self::Up => "up",
+            Self::Voting => "voting",
+            Self::Standby => "standby",
+        }
+    }
+}
+
 /// One receiver as `status` shows it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -93,8 +163,21 @@ pub struct SourceStatus {
     /// Seconds since its last bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heard_s_ago: Option<f64>,
+    /// How it does.
+    pub state: SourceState,
+    /// Its place among the sources of its asset; 1 is best (ORD-4).
+    pub rank: u8,
     /// Checked sentences.
     pub sentences: u64,
+    /// Measurements merged from them, or records read.
+    pub epochs: u64,
+    /// Fixes that were usable.
+    pub fixes: u64,
+    /// Measurements a second, over its last ten seconds or last two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_hz: Option<f64>,
+    /// Everything of it that was not used, by reason.
+    pub rejects: BTreeMap<Reject, u64>,
 }
 
 /// A zone that an asset is in.
@@ -265,6 +348,10 @@ pub struct Status {
     pub layers: Vec<LayerStatus>,
     /// What the pipeline counted.
     pub counters: Counters,
+    /// What waits in it.
+    pub gauges: Gauges,
+    /// How long fixes take.
+    pub latency: LatencyStatus,
     /// Events.
     pub events: EventsStatus,
     /// Delivery.

@@ -116,7 +116,9 @@ mod tests {
     #[track_caller]
     fn check(millis: &[i64], share: f64, expected_ms: Option<i64>) {
         let mut histogram = Histogram::default();
-        millis.iter().for_each(|ms| histogram.note(Span::from_millis(*ms)));
+        for ms in millis {
+            histogram.note(Span::from_millis(*ms));
+        }
         let quantile = histogram.quantile(share);
         assert_eq!(quantile, expected_ms.map(Span::from_millis), "{millis:?} at {share}");
     }

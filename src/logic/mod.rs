@@ -10,6 +10,7 @@ pub mod gnss;
 pub mod group;
 pub mod hash;
 pub mod health;
+pub mod latency;
 pub mod order;
 pub mod recorder;
 pub mod uplink;

@@ -5,6 +5,7 @@ use crate::harness::{Gateway, VAN, at, feature, layer, record};
 use crate::receiver::{gga, rmc};
 use crate::timeline::*;
 use geofenced::logic::config::Decide;
+use geofenced::logic::gnss::Reject;
 
 /// B1 (the table): one over-confident outlier among fixes inside.
 #[test]
@@ -145,6 +146,13 @@ fn b9_zone_between_two_fixes() {
     let mut timeline = start();
     timeline.extend([Stop(2.0), Stay(3.0, 3, 1.0, west), Fix(10.0, OUT_E), Fix(20.0, OUT_E)]);
     check("B9 after a restart", &s, &timeline, &["passed S observed from=5 to=10 by=20"]);
+
+    // Three consistent fixes overrule the last place (FIX-1): no way leads there (447 m in 1 s).
+    let mut timeline = start();
+    timeline.extend([Stay(1.0, 8, 1.0, OUT_E)]);
+    let mut gateway = check("B9 overruled", &s, &timeline, &[]);
+    let jumps = gateway.life().engine.counters().rejected(Reject::Jump);
+    assert_eq!(jumps, 2, "B9: the first two are outliers, the third overrules");
 
     // Beside us, 20 m east of the zone; one fix 30 m west of that, 10 m in; and back.
     let beside = (48.0005, 11.00227);

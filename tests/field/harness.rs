@@ -212,7 +212,7 @@ impl Gateway {
 
     fn step(&mut self, input: Input<'_>) {
         let life = self.life();
-        let Step { events, fixes } = life.engine.step(input);
+        let Step { events, fixes, arrived: _ } = life.engine.step(input);
         life.group.events.extend(events);
         life.pending.extend(fixes);
     }

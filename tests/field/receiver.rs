@@ -268,7 +268,8 @@ fn c1_newest_first_then_the_backlog() {
     gateway.pass(110.0);
     gateway.commit();
     compare("C1", &mut gateway, &[]);
-    assert_eq!(rejected(&mut gateway, Reject::Late), 4, "C1");
+    assert_eq!(rejected(&mut gateway, Reject::Late), 1, "C1: by 60 s");
+    assert_eq!(rejected(&mut gateway, Reject::LateBacklog), 3, "C1");
 }
 
 /// C5 (ORD-3): six fixes of one instant, half of them inside: one answer, whatever the order.

@@ -106,6 +106,14 @@ fn inv_7_real_time_gives_what_replay_gives() {
     let fixes = epochs.len() as u64;
     let status = site.await_status("the last fix is decided", |s| s["counters"]["fixes"] == fixes);
     await_true("every event arrives", || comparable(&records(&site.server)).len() >= wanted.len());
+    let latency = &site.status().unwrap()["latency"];
+    let ceiling = latency["durable_p99_max_s"].as_f64();
+    assert_eq!(ceiling, Some(1.6), "window + 1.1 s");
+    assert!(latency["durable"]["p99_s"].as_f64() <= ceiling, "{latency}");
+    for stage in ["released", "decided", "durable", "acknowledged"] {
+        assert!(latency[stage]["count"].as_u64() >= Some(2), "{stage}: {latency}");
+        println!("{stage}: 99 % within {} s", latency[stage]["p99_s"]);
+    }
     let counters = &status["counters"];
     for never in ["clamped", "stepped", "restamped", "rollover", "floor_conflict", "chunks_lost"] {
         assert_eq!(counters[never], 0, "{never}: {counters}");

@@ -148,6 +148,8 @@ pub struct AssetCrossing {
     displaced: bool,
     /// How many zones a first evaluation found outside since this was last asked.
     pub initialised_outside: u32,
+    /// How many votes were cast and dropped again since this was last asked.
+    pub reversals: u32,
 }
 
 /// The limits that follow from the asset's interval and the rules, for one fix.
@@ -252,7 +254,10 @@ impl AssetCrossing {
         for live in &mut self.live {
             let zone = ground.zone(live.zone);
             let located = zone.zone().shape.locate(fix.position);
+            let (voted, side) = (live.pair.votes.is_some(), live.pair.committed);
             turn.step(live, zone, &located, &mut self.initialised_outside, out);
+            let dropped = voted && live.pair.votes.is_none() && live.pair.committed == side;
+            self.reversals += u32::from(dropped);
         }
         self.step_first(ground, &turn);
         if self.remembered.first.is_none() {

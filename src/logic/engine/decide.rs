@@ -61,12 +61,20 @@ impl Engine {
             }
             Verdict::Rejected(reason) => Some(reason),
         };
-        self.report(asset, &fix, reason);
+        self.waiting -= 1;
+        let live = !carried.trusted;
+        if live {
+            self.released.note(self.now - released.at());
+            self.fresh.push(released.at());
+        }
+        self.deciding = live.then(|| released.at());
+        self.report(asset, usize::from(carried.source), &fix, reason);
         if matches!(verdict, Verdict::Usable | Verdict::Overrules) {
             self.renew_vote(asset, carried, fix.time, released.at());
             let joined = verdict == Verdict::Usable;
             self.usable(asset, &fix, (released.at(), powered_from), joined, &rules);
         }
+        self.deciding = None;
     }
 
     pub(super) fn gate_rules(&self, source: usize) -> GateRules {
@@ -80,10 +88,16 @@ impl Engine {
     }
 
     /// Counts a fix, and reports it where the setup asks.
-    pub(super) fn report(&mut self, asset: usize, fix: &Fix, reason: Option<Reject>) {
+    pub(super) fn report(
+        &mut self,
+        asset: usize,
+        source: usize,
+        fix: &Fix,
+        reason: Option<Reject>,
+    ) {
         match reason {
-            None => self.counters.fixes += 1,
-            Some(reason) => self.counters.reject(reason),
+            None => self.sources[source].tally.counters.fixes += 1,
+            Some(reason) => self.reject(source, reason),
         }
         if self.setup.report_fixes {
             let asset = self.assets[asset].id.clone();
@@ -119,6 +133,7 @@ impl Engine {
         let heard = Heard { time: fix.time, position: fix.position, accuracy_m: fix.accuracy_m };
         let mut happenings = std::mem::take(&mut self.happenings);
         own.crossing.fix(&self.ground, &self.setup.decide, limits, heard, &mut happenings);
+        self.counters.reversals += u64::from(std::mem::take(&mut own.crossing.reversals));
         for happening in happenings.drain(..) {
             self.happened(asset, fix, limits.silence, &happening);
         }
@@ -180,8 +195,11 @@ impl Engine {
             detail: self.setup.detail,
         };
         let (kind, mut body) = emit::describe(&scene, happening);
-        if let (What::Crossed(commit, _), Some(reconcile)) = (&happening.what, &mut own.reconcile) {
-            reconcile.crossed(commit.first, commit.certainty);
+        if let What::Crossed(commit, _) = &happening.what {
+            self.counters.transitions += u64::from(!commit.first);
+            if let Some(reconcile) = &mut own.reconcile {
+                reconcile.crossed(commit.first, commit.certainty);
+            }
         }
         if kind == Kind::FenceInitialised {
             let zone = self.ground.zone(happening.zone);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alarms::Due;
 use super::asset::Line;
+use super::tally::Tally;
 use super::{Engine, Setup};
 use crate::logic::event::{Body, Kind, Place, TimeQuality};
 use crate::logic::gnss::epoch::{Assembler, Epoch, UNKNOWN_ACCURACY_M};
@@ -71,6 +72,9 @@ pub struct SourceSetup {
 /// The rank of a source that votes beside any other: a replay's two ways in are one recording.
 pub const UNRANKED: u8 = 0;
 
+/// What is later by more is a backlog: no window worth having would have waited for it.
+const LATE_MAX: Span = Span::from_secs(60);
+
 /// A fix that waits for its time, or for its turn.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Carried {
@@ -107,7 +111,7 @@ pub(super) struct Source {
     framer: Framer,
     assembler: Assembler,
     alarm: Option<BootTime>,
-    pub(super) sentences: u64,
+    pub(super) tally: Tally,
 }
 
 impl Source {
@@ -118,7 +122,7 @@ impl Source {
             framer: Framer::new(source.checksum),
             assembler: if recorded { assembler.patient() } else { assembler },
             alarm: None,
-            sentences: 0,
+            tally: Tally::default(),
         }
     }
 }
@@ -126,6 +130,7 @@ impl Source {
 impl Engine {
     /// Bytes of whatever the source sends.
     pub(super) fn bytes(&mut self, source: usize, at: BootTime, bytes: &[u8]) {
+        self.sources[source].tally.heard(at);
         match self.setup.sources[source].feed {
             Feed::Nmea => self.nmea(source, at, bytes),
             Feed::Records | Feed::Gpsd { .. } => {
@@ -144,13 +149,12 @@ impl Engine {
         };
         match read {
             Ok(record) => {
-                self.sources[source].sentences += 1;
-                self.counters.sentences += 1;
+                self.sources[source].tally.counters.sentences += 1;
                 if let Some(record) = record {
                     self.record(source, at, record);
                 }
             }
-            Err(reason) => self.counters.reject(reason),
+            Err(reason) => self.reject(source, reason),
         }
     }
 
@@ -164,8 +168,7 @@ impl Engine {
             let pushed = match own.framer.feed(&mut bytes) {
                 None => break,
                 Some(Ok(sentence)) => {
-                    own.sentences += 1;
-                    self.counters.sentences += 1;
+                    own.tally.counters.sentences += 1;
                     own.assembler.push(&sentence, stamp)
                 }
                 Some(Err(reason)) => Err(reason),
@@ -173,7 +176,7 @@ impl Engine {
             match pushed {
                 Ok(Some(epoch)) => self.epoch(source, at, &epoch),
                 Ok(None) => {}
-                Err(reason) => self.counters.reject(reason),
+                Err(reason) => self.reject(source, reason),
             }
         }
         if trusted {
@@ -209,12 +212,12 @@ impl Engine {
         let own = &mut self.sources[source];
         match own.framer.finish() {
             Some(Ok(sentence)) => {
-                self.counters.sentences += 1;
+                own.tally.counters.sentences += 1;
                 if let Ok(Some(epoch)) = own.assembler.push(&sentence, stamp) {
                     self.epoch(source, at, &epoch);
                 }
             }
-            Some(Err(reason)) => self.counters.reject(reason),
+            Some(Err(reason)) => self.reject(source, reason),
             None => {}
         }
         if let Some(epoch) = self.sources[source].assembler.finish() {
@@ -238,12 +241,12 @@ impl Engine {
     }
 
     fn epoch(&mut self, source: usize, at: BootTime, epoch: &Epoch) {
-        self.counters.epochs += 1;
+        self.sources[source].tally.counters.epochs += 1;
         let setup = &self.setup.sources[source];
         let trusted = setup.trusting == Trusting::Fixes;
         let place = epoch.fix.ok();
         if let Err(reason) = epoch.fix {
-            self.counters.reject(reason);
+            self.reject(source, reason);
         }
         let Some(asset) = self.asset_of(&self.setup.sources[source].asset.clone()) else { return };
         let carried = Carried {
@@ -272,16 +275,17 @@ impl Engine {
 
     /// One parsed line.
     pub(super) fn record(&mut self, source: usize, at: BootTime, record: Record) {
-        self.counters.epochs += 1;
+        self.sources[source].tally.heard(at);
+        self.sources[source].tally.counters.epochs += 1;
         let position = match record.position {
             Ok(position) => position,
-            Err(reason) => return self.counters.reject(reason),
+            Err(reason) => return self.reject(source, reason),
         };
         let setup = &self.setup.sources[source];
         let trusted = setup.trusting == Trusting::Fixes;
         let id = record.asset.unwrap_or_else(|| setup.asset.clone());
         let Some(asset) = self.asset_of(&id) else {
-            return self.counters.reject(Reject::TooManyAssets);
+            return self.reject(source, Reject::TooManyAssets);
         };
         let carried = Carried {
             source: source as u16,
@@ -327,6 +331,11 @@ impl Engine {
         self.drain(source, asset, place);
     }
 
+    /// Counts what came to nothing, by source.
+    pub(super) fn reject(&mut self, source: usize, reason: Reject) {
+        self.sources[source].tally.counters.reject(reason);
+    }
+
     /// ORD-2: late is never dropped in silence. But the fix used last, said again after its
     /// release, is one fix (ORD-3): it is no evidence of anything.
     fn late(&mut self, asset: usize, timed: &Timed<Carried>, fix: &Fix, by: Span) -> Reject {
@@ -348,7 +357,7 @@ impl Engine {
             };
             self.emit(Kind::LateFix, body);
         }
-        Reject::Late
+        if by > LATE_MAX { Reject::LateBacklog } else { Reject::Late }
     }
 
     fn drain(&mut self, source: usize, asset: usize, place: usize) {
@@ -370,9 +379,10 @@ impl Engine {
     fn order(&mut self, asset: usize, window: Span, trusted: bool, timed: &Timed<Carried>) {
         let payload = Carried { time_quality: timed.quality, ..timed.payload };
         let fix = payload.at_time(timed.time, timed.quality);
+        let source = usize::from(payload.source);
         let step = match self.admit(asset, timed) {
             Ok(step) => step,
-            Err(reason) => return self.report(asset, &fix, Some(reason)),
+            Err(reason) => return self.report(asset, source, &fix, Some(reason)),
         };
         let entry = Entry {
             step,
@@ -386,6 +396,8 @@ impl Engine {
         };
         let reason = match self.assets[asset].heap.push(entry, &mut self.spares) {
             Pushed::Accepted { early } => {
+                self.waiting += 1;
+                self.waiting_max = self.waiting_max.max(self.waiting);
                 if let Some(early) = early {
                     self.decide(asset, &early);
                 }
@@ -395,7 +407,7 @@ impl Engine {
             Pushed::Repeat => Reject::Repeat,
             Pushed::SameInstant => Reject::SameInstant,
         };
-        self.report(asset, &fix, Some(reason));
+        self.report(asset, source, &fix, Some(reason));
     }
 }
 

@@ -17,6 +17,7 @@ use crate::logic::gnss::trust::Degraded;
 use crate::logic::gnss::{Fix, Reject};
 use crate::logic::group::{Group, Loss, LossReport, Restored};
 use crate::logic::health::Counters;
+use crate::logic::latency::Histogram;
 use crate::logic::order::Spares;
 use crate::logic::recorder::Header;
 use crate::logic::zones::Layer;
@@ -31,6 +32,7 @@ mod heartbeat;
 mod intake;
 mod reconcile;
 mod start;
+mod tally;
 mod view;
 mod vote;
 
@@ -163,6 +165,17 @@ pub struct Step {
     pub events: Vec<Event>,
     /// Every fix, where the setup asks for them.
     pub fixes: Vec<FixReport>,
+    /// When the fixes arrived that made events for the server.
+    pub arrived: Vec<Arrived>,
+}
+
+/// When the fix arrived that made an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrived {
+    /// The event's number.
+    pub seq: u64,
+    /// The fix's stamp.
+    pub at: BootTime,
 }
 
 /// Numbers events of both lanes.
@@ -190,6 +203,17 @@ pub struct Engine {
     counters: Counters,
     heartbeat: Heartbeat,
     system: Option<WallTime>,
+    /// When this input came, or the loop woke.
+    now: BootTime,
+    /// The stamp of the fix that is being decided on, unless a trusted feed's.
+    deciding: Option<BootTime>,
+    /// Stamps of what this step has decided on.
+    fresh: Vec<BootTime>,
+    released: Histogram,
+    decided: Histogram,
+    /// Fixes that wait in order, and the most that ever did.
+    waiting: u64,
+    waiting_max: u64,
     start: Start,
     not_grown: Vec<(LayerId, u64, u64)>,
 }
@@ -234,6 +258,13 @@ impl Engine {
             happenings: Vec::new(),
             counters: Counters::default(),
             system: None,
+            now: birth.boot,
+            deciding: None,
+            fresh: Vec::new(),
+            released: Histogram::default(),
+            decided: Histogram::default(),
+            waiting: 0,
+            waiting_max: 0,
             start: story,
             not_grown: plan.not_grown.clone(),
         };
@@ -246,6 +277,14 @@ impl Engine {
 
     /// One input. Deadlines before it fire first.
     pub fn step(&mut self, input: Input<'_>) -> Step {
+        self.fresh.clear();
+        if let Input::Bytes { at: now, .. }
+        | Input::Record { at: now, .. }
+        | Input::End { at: now, .. }
+        | Input::Wake { now } = input
+        {
+            self.now = now;
+        }
         match input {
             Input::Bytes { source, at, bytes } => {
                 self.fire_before(at);
@@ -255,7 +294,7 @@ impl Engine {
                 self.fire_before(at);
                 self.record(source, at, record);
             }
-            Input::BadRecord { source: _ } => self.counters.reject(Reject::BadRecord),
+            Input::BadRecord { source } => self.reject(source, Reject::BadRecord),
             Input::End { source, at } => {
                 self.fire_before(at);
                 self.end(source, at);
@@ -266,6 +305,13 @@ impl Engine {
             Input::System { wall } => self.system = wall,
         }
         std::mem::take(&mut self.step)
+    }
+
+    /// The step just taken was over at `now`: what it decided on took until then.
+    pub fn decided(&mut self, now: BootTime) {
+        for at in self.fresh.drain(..) {
+            self.decided.note(now - at);
+        }
     }
 
     /// When [`Input::Wake`] is due next, for release deadlines and ends of epochs.
@@ -291,6 +337,9 @@ impl Engine {
     /// What has been counted.
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters.clone();
+        for source in &self.sources {
+            counters.add(&source.tally.counters);
+        }
         for line in self.assets.iter().flat_map(|asset| &asset.lines) {
             let own = line.trust.counters();
             counters.clamped += own.clamped;
@@ -299,10 +348,8 @@ impl Engine {
             counters.rollover += own.rollover;
             counters.floor_conflict += own.floor_conflict;
             counters.held += own.held;
-            for (reason, n) in [(Reject::NoTime, own.no_time), (Reject::BadDate, own.bad_date)] {
-                if n > 0 {
-                    *counters.rejects.entry(reason).or_default() += n;
-                }
+            for (reason, n) in tally::of_trust(own) {
+                counters.reject_many(reason, n);
             }
         }
         counters
@@ -331,10 +378,6 @@ impl Engine {
         });
         troubled.collect()
     }
-    /// Checked sentences of one source.
-    pub fn sentences(&self, source: usize) -> u64 {
-        self.sources[source].sentences
-    }
     /// The zones in force.
     pub fn ground(&self) -> &Ground {
         &self.ground
@@ -352,6 +395,9 @@ impl Engine {
         let id = Event::id_of(&self.numbers.stream, lane, seq);
         body.software.clone_from(&self.setup.software);
         let gateway = self.setup.gateway.clone();
+        if let (Lane::Events, Some(at)) = (lane, self.deciding) {
+            self.step.arrived.push(Arrived { seq, at });
+        }
         self.step.events.push(Event { seq, id: id.clone(), kind, gateway, body });
         self.heartbeat.event();
         id

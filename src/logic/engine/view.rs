@@ -5,10 +5,14 @@
 
 use super::Engine;
 use super::asset::Asset;
+use super::tally;
 use crate::logic::crossing::observe::Side;
 use crate::logic::event::Place;
 use crate::logic::gnss::gate::GateRules;
-use crate::logic::health::{AssetStatus, InsideStatus, LayerStatus, VoteStatus};
+use crate::logic::health::{
+    AssetStatus, Gauges, InsideStatus, LayerStatus, SourceState, SourceStatus, VoteStatus,
+};
+use crate::logic::latency::Histogram;
 use crate::units::{BootTime, EventTime};
 
 /// At most this many assets are shown: a status is one screen, and `--json` one answer.
@@ -26,6 +30,62 @@ impl Engine {
                 zones: count(ix) as u32,
             })
             .collect()
+    }
+
+    /// What one source gave, and what it is to its assets.
+    pub fn source_status(&self, source: usize) -> SourceStatus {
+        let own = &self.sources[source].tally;
+        let mut counters = own.counters.clone();
+        let (mut votes, mut waits) = (false, false);
+        for asset in &self.assets {
+            let Some(line) = asset.lines.iter().find(|line| line.source == source) else {
+                continue;
+            };
+            for (reason, n) in tally::of_trust(line.trust.counters()) {
+                counters.reject_many(reason, n);
+            }
+            if let Some(voting) = &asset.voting {
+                let voter = usize::from(voting.voter()) == source;
+                (votes, waits) = (votes || voter, waits || !voter);
+            }
+        }
+        let state = match (own.garbled, votes, waits) {
+            (true, ..) => SourceState::Garbled,
+            (_, true, _) => SourceState::Voting,
+            (_, _, true) => SourceState::Standby,
+            _ => SourceState::Up,
+        };
+        SourceStatus {
+            state,
+            rank: self.setup.sources[source].rank,
+            sentences: counters.sentences,
+            epochs: counters.epochs,
+            fixes: counters.fixes,
+            rate_hz: own.rate_hz,
+            rejects: counters.rejects,
+            ..SourceStatus::default()
+        }
+    }
+
+    /// What waits at this moment.
+    pub fn gauges(&self) -> Gauges {
+        let lines = self.assets.iter().flat_map(|asset| &asset.lines);
+        let lags = self.assets.iter().filter_map(|asset| {
+            let newest = asset.heap.waiting().last()?;
+            let mark = asset.heap.watermark().filter(|mark| mark.step == newest.step)?;
+            Some((newest.time - mark.time).secs_f64())
+        });
+        Gauges {
+            held: lines.map(|line| line.trust.waiting() as u64).sum(),
+            waiting: self.waiting,
+            waiting_max: self.waiting_max,
+            watermark_lag_s: lags.fold(0.0, f64::max),
+        }
+    }
+
+    /// How long fixes took until they were released, and until they were decided on.
+    pub fn latency(&self) -> [&Histogram; 2] {
+        [&self.released, &self.decided]
     }
 
     /// The assets, in the order they were first heard.

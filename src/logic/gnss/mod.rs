@@ -126,6 +126,8 @@ pub enum Reject {
     BadDate,
     /// Late: at or before the watermark (ORD-2).
     Late,
+    /// Late by more than any window would have waited: a backlog.
+    LateBacklog,
     /// An identical repeat of a fix already taken (ORD-3).
     Repeat,
     /// A less accurate fix of an instant already taken (ORD-3).
@@ -155,6 +157,7 @@ impl Reject {
             Self::NoTime => "no_time",
             Self::BadDate => "bad_date",
             Self::Late => "late",
+            Self::LateBacklog => "late_backlog",
             Self::Repeat => "repeat",
             Self::SameInstant => "same_instant",
             Self::Standby => "standby",

@@ -26,6 +26,9 @@ pub const RETURN_AFTER: Span = Span::from_secs(10);
 /// So after a take-over without a new step no fix comes later than this.
 pub const OFFSET_APART_MAX: Span = Span::from_secs(10);
 
+/// Before any stamp.
+const ALWAYS: BootTime = BootTime::from_nanos(i64::MIN);
+
 /// One usable fix, as voting sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Usable {
@@ -66,13 +69,14 @@ struct Seen {
     /// Whether `last` was usable: the source that was alone may never have been.
     heard: bool,
     gaps: Gaps,
-    /// Since when it has come without a lapse.
+    /// Since when it has come without a lapse; for ever, where it never had one: whoever is
+    /// heard for the first time does not return.
     since: BootTime,
 }
 
 impl Seen {
     fn first(fix: Usable) -> Self {
-        Self { last: fix, heard: true, gaps: Gaps::default(), since: fix.at }
+        Self { last: fix, heard: true, gaps: Gaps::default(), since: ALWAYS }
     }
 
     /// `limit` is S.

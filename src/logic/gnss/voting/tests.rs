@@ -57,6 +57,12 @@ fn ord_4_a_single_source_always_votes() {
     check(&[(0, 1, Votes), (1, 1, Votes), (900, 1, Votes), (899, 1, Votes)]);
 }
 
+/// A better source heard for the first time does not return: at a start it votes at once.
+#[test]
+fn ord_4_at_a_start_the_better_one_votes_at_once() {
+    check(&[(0, 2, Votes), (0, 1, TAKES_OVER), (1, 2, Standby), (1, 1, Votes)]);
+}
+
 /// The source that was alone but never usable keeps nobody waiting.
 #[test]
 fn ord_4_a_source_never_usable_is_no_voter() {
@@ -119,7 +125,7 @@ fn ord_4_a_slow_source_returns() {
             at.push(secs);
         }
     }
-    assert_eq!(at, [120]);
+    assert_eq!(at, [30, 120]);
 }
 
 #[test]
