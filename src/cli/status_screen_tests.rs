@@ -20,7 +20,7 @@ fn degraded() -> Status {
             {"what": "source spare is open but silent", "attempt": "check the baud rate"},
         ],
         "sources": [
-            {"name": "gnss", "kind": "serial", "path": "/dev/serial/by-id/usb-u-blox",
+            {"name": "gnss", "kind": "serial", "path": "/dev/ttyACM0",
              "up": true, "heard_s_ago": 0.4, "state": "voting", "rank": 1, "sentences": 56_280,
              "epochs": 8040, "fixes": 8009, "rate_hz": 1.0, "rejects": {"accuracy": 24}},
             {"name": "spare", "kind": "serial", "path": "/dev/ttyS1", "up": false, "rank": 2},
@@ -65,7 +65,7 @@ geofenced 1.0.3   gw-004711 / van-4711   DEGRADED: uplink: connected, but no ans
 up 2 h 14 min (boot 6 h 02 min)   last start: watchdog, down 1.8 s
 
 position  48.137512 11.575502 ±3.1 m  42 km/h  0.4 s ago   07:42:11 UTC, gnss time
-source    gnss   serial /dev/serial/by-id/usb-u-blox  voting, heard 0.4 s ago  1.0 Hz  used 99.6 %  rank 1
+source    gnss   serial /dev/ttyACM0  voting, heard 0.4 s ago  1.0 Hz  used 99.6 %  rank 1
           spare  serial /dev/ttyS1  CLOSED, never heard  rank 2
 rejected  31: 24 accuracy, 5 jump, 2 no position; 8,009 fixes used
 clock     2 clamped
