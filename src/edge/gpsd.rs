@@ -78,8 +78,15 @@ impl<'a, C: FnMut() -> f64> Watch<'a, C> {
         let mut lines = Lines::default();
         let (mut asked, mut watching) = (false, false);
         loop {
+            let next = async {
+                let peer = &self.options.peer;
+                match asked {
+                    true => peer.read(&mut stream, &mut buffer).await,
+                    false => peer.read_or_ask(&mut stream, &mut buffer).await,
+                }
+            };
             let read = tokio::select! {
-                read = self.options.peer.read(&mut stream, &mut buffer) => read,
+                read = next => read,
                 () = self.outlet.closed() => return Err(Closed),
             };
             let (bytes, gone) = match read {

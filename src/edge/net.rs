@@ -20,6 +20,9 @@ use crate::units::{BootTime, Span};
 
 /// A server that has not answered by then is not there: name lookup and three SYNs.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// A peer that is well is not asked more often.
+const ASK_MIN: Span = Span::from_secs(1);
+
 /// A shorter silence is no proof that a peer is gone: TCP itself repeats for seconds.
 const SILENCE_MIN: Span = Span::from_secs(10);
 /// The kernel asks a quiet peer after half a minute, thrice.
@@ -43,20 +46,22 @@ pub struct Peer {
     pub port: u16,
     /// Nothing for this long means that it is gone.
     silence_max: Duration,
+    /// Nothing for this long is worth a question, where the peer answers any.
+    ask_after: Duration,
 }
 
 impl Peer {
     /// One that is taken for dead after `silence`, or after ten seconds if that is longer.
     pub fn new(host: &str, port: u16, silence: Span) -> Self {
         let silence_max = silence.max(SILENCE_MIN).to_std();
-        Self { host: host.to_owned(), port, silence_max }
+        Self { host: host.to_owned(), port, silence_max, ask_after: silence.max(ASK_MIN).to_std() }
     }
 
     /// One that may be silent for less, which proves nothing outside a test.
     #[cfg(test)]
     pub(super) fn hasty(port: u16) -> Self {
         let silence_max = Duration::from_millis(500);
-        Self { silence_max, ..Self::new("127.0.0.1", port, Span::ZERO) }
+        Self { silence_max, ask_after: silence_max, ..Self::new("127.0.0.1", port, Span::ZERO) }
     }
 
     /// The next bytes, or nothing within the limit.
@@ -66,6 +71,15 @@ impl Peer {
         buffer: &mut [u8],
     ) -> Option<io::Result<usize>> {
         tokio::time::timeout(self.silence_max, stream.read(buffer)).await.ok()
+    }
+
+    /// The next bytes, or nothing within the time after which it is asked.
+    pub(super) async fn read_or_ask(
+        &self,
+        stream: &mut TcpStream,
+        buffer: &mut [u8],
+    ) -> Option<io::Result<usize>> {
+        tokio::time::timeout(self.ask_after, stream.read(buffer)).await.ok()
     }
 
     /// What is said of it when it sends nothing.

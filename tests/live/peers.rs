@@ -6,12 +6,14 @@
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use geofenced::edge::clock;
 use geofenced::units::{BootTime, Span};
+use nix::fcntl::OFlag;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -177,7 +179,9 @@ fn gpsd_has_two_devices() {
     let devices = [device(&site, "near"), device(&site, "far")];
     let Some(_gpsd) = Gpsd::start(port, &devices) else { return };
     let choose = |device: &str| {
-        let text = format!("address = \"127.0.0.1:{port}\"\ndevice = \"{device}\"");
+        let text = format!(
+            "address = \"127.0.0.1:{port}\"\nsilence_after = \"1s\"\ndevice = \"{device}\""
+        );
         site.write("conf.d/peer.toml", &format!("[[source]]\nkind = \"gpsd\"\n{text}\n"));
     };
     choose("/dev/none");
@@ -198,6 +202,13 @@ fn gpsd_has_two_devices() {
     let lat = status["assets"][0]["position"]["lat"].as_f64().unwrap();
     assert!((lat - drive::north_m(3000.0).0).abs() < 1e-5, "{lat}");
     // gpsd 3.22 says nothing of its own when a receiver is gone: it is asked when it is silent.
+    // While somebody holds the other end, nobody else on this machine gets the pty's number, which
+    // gpsd would open as ours.
+    let _number = fs::File::options()
+        .read(true)
+        .custom_flags(OFlag::O_NOCTTY.bits())
+        .open(&devices[1])
+        .unwrap();
     drop(far);
     let wanted = format!("gpsd has no device {}; it has", devices[1].display());
     site.await_status("unplugging is said", |s| s["problems"].to_string().contains(&wanted));
