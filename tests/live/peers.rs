@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use crate::drive::{self, Epoch};
 use crate::harness::{Daemon, Pty, Site, await_some, await_true, count, pause, records};
+use crate::port::{lines, story};
 
 /// Ten epochs a second: as fast as gpsd still tells them apart by their times.
 const STEP: Span = Span::from_millis(100);
@@ -377,4 +378,65 @@ fn datagrams() {
     site.await_status("all is read", |s| s["sources"][0]["sentences"] == sentences);
     await_true("the entry arrives", || count(&records(&site.server), "fence_entry") == 1);
     daemon.stop();
+}
+
+/// INV-7: what `record` wrote of this feed is decided by `replay` as the daemon decided it.
+fn replays(what: &str, site: &Site, daemon: Daemon) {
+    await_true("it has left", || count(&records(&site.server), "fence_exit") == 1);
+    let out = site.command(&["record", "--socket", "control.sock", "-o", "feed.record"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    daemon.stop();
+    let out = site.command(&["replay", "feed.record", "--zones", "zones/a.geojson"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let live = story(&records(&site.server));
+    assert!(live.len() >= 2, "{what}: {live:?}");
+    assert_eq!(live, story(&lines(&out.stdout)), "{what}");
+    println!("{what}: {} events equal", live.len());
+}
+
+/// Trackers' records, cut anywhere.
+#[test]
+fn inv_7_a_record_of_trackers_replays() {
+    let port = free_port();
+    let source = format!(
+        "name = \"t\"\nkind = \"jsonl\"\ntrust = \"fixes\"\nasset = \"x\"\naddress = \"127.0.0.1:{port}\""
+    );
+    let site = site(&source);
+    let daemon = site.start();
+    site.await_status("it listens", |s| s["sources"][1]["up"] == true);
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+    let text: String = (0..1000).map(|n| line("one", n)).collect();
+    for piece in text.as_bytes().chunks(1000) {
+        stream.write_all(piece).unwrap();
+    }
+    replays("trackers", &site, daemon);
+}
+
+/// Datagrams.
+#[test]
+fn inv_7_a_record_of_datagrams_replays() {
+    let port = free_port();
+    let site = site(&format!("kind = \"udp\"\naddress = \"127.0.0.1:{port}\""));
+    let daemon = site.start_open();
+    let sender = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    for epoch in drive::arriving(1000).iter().chain(&drive::leaving(1031)) {
+        sender.send_to(&epoch.bytes, ("127.0.0.1", port)).unwrap();
+        pause(Span::from_millis(2));
+    }
+    replays("datagrams", &site, daemon);
+}
+
+/// gpsd's reports.
+#[test]
+fn inv_7_a_record_of_gpsd_replays() {
+    let port = free_port();
+    let site = site(&format!("kind = \"gpsd\"\naddress = \"127.0.0.1:{port}\""));
+    let mut pty = Pty::plug(&site.path("receiver"));
+    let Some(_gpsd) = Gpsd::start(port, &[device(&site, "receiver")]) else { return };
+    let daemon = site.start_open();
+    // gpsd finds out what the receiver speaks first.
+    feed(&mut pty, &drive::made_up(900, std::iter::repeat_n(-600.0, 30)));
+    feed(&mut pty, &drive::arriving(1000));
+    feed(&mut pty, &drive::leaving(1031));
+    replays("gpsd", &site, daemon);
 }

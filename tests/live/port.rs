@@ -132,13 +132,13 @@ fn e_3_a_port_that_hangs_up_at_once_costs_nothing() {
     daemon.stop();
 }
 
-fn lines(text: &[u8]) -> Vec<Value> {
+pub(crate) fn lines(text: &[u8]) -> Vec<Value> {
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
 /// What was decided, and when it says that happened.
-fn story(events: &[Value]) -> Vec<[Value; 4]> {
+pub(crate) fn story(events: &[Value]) -> Vec<[Value; 4]> {
     let part = |event: &Value| ["kind", "zone", "inside", "at"].map(|key| event[key].clone());
     comparable(events).iter().map(part).collect()
 }
