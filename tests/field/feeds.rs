@@ -4,7 +4,7 @@ use geofenced::logic::config::Decide;
 use geofenced::logic::engine::{Engine, Feed, Input};
 use geofenced::logic::event::Event;
 use geofenced::logic::gnss::Reject;
-use geofenced::units::{AssetId, BootTime};
+use geofenced::units::{AssetId, BootTime, WallTime};
 
 use crate::harness::{NETWORK, at, feature, layer, setup};
 
@@ -136,4 +136,59 @@ fn trackers_of_one_source_are_assets_of_their_own() {
     let entered: Vec<_> = fed.events.iter().filter(|e| e.body.inside.is_some()).collect();
     assert_eq!(entered.len(), 1);
     assert_eq!(entered[0].body.asset, Some(AssetId::new("one").unwrap()));
+}
+
+/// C12 (TIME-5): whatever the system clock jumps to in mid-run, every event is the same.
+#[test]
+fn c12_a_jump_of_the_system_clock_moves_nothing() {
+    let run = |jumps: &[(u32, Option<f64>)]| {
+        let mut fed = Fed::new(Feed::Gpsd { device: None });
+        for t in 0..240 {
+            for (_, days) in jumps.iter().filter(|(when, _)| *when == t) {
+                let right = at(f64::from(t)).nanos();
+                let wall = days.map(|days| right + (days * 86_400e9) as i64);
+                let wall = wall.map(WallTime::from_nanos);
+                fed.events.extend(fed.engine.step(Input::System { wall }).events);
+            }
+            let inside = (72..150).contains(&t);
+            fed.hear(t, &tpv(t, if inside { 60.0 } else { 200.0 }));
+        }
+        fed
+    };
+    let quiet = run(&[]);
+    assert_eq!(quiet.changes(), [true, false]);
+    // Before, while it is voted on, inside, and while the exit is voted on.
+    for when in [10, 73, 74, 100, 151] {
+        for days in [-14.0, 14.0, 3_650.0, -20_000.0] {
+            let jumped = run(&[(5, Some(0.0)), (when, Some(days)), (when + 40, None)]);
+            assert_eq!(jumped.events, quiet.events, "{days} days at {when}");
+        }
+    }
+}
+
+/// E2 (PAIR-2): a minute unplugged with a vote pending. Its votes do not outlive the silence: what
+/// comes after is decided by itself, and it goes on.
+#[test]
+fn e2_a_minute_unplugged_ends_a_pending_vote() {
+    let run = |votes: u32, after_m: f64, fixes: u32| {
+        let mut fed = Fed::new(Feed::Gpsd { device: None });
+        (0..70).for_each(|t| fed.hear(t, &tpv(t, 200.0)));
+        (70..70 + votes).for_each(|t| fed.hear(t, &tpv(t, 60.0)));
+        let boot = |t: u32| BootTime::from_nanos((100 + i64::from(t)) * 1_000_000_000);
+        let gone = 70 + votes;
+        let end = Input::End { source: NETWORK, at: boot(gone) };
+        fed.events.extend(fed.engine.step(end).events);
+        for t in gone..gone + 60 {
+            fed.events.extend(fed.engine.step(Input::Wake { now: boot(t) }).events);
+        }
+        assert_eq!(fed.changes(), [false; 0], "silence decides nothing");
+        (gone + 60..gone + 60 + fixes).for_each(|t| fed.hear(t, &tpv(t, after_m)));
+        fed
+    };
+    // Back outside: it was never in.
+    assert_eq!(run(2, 200.0, 30).changes(), [false; 0]);
+    // One fix inside adds to no vote of before.
+    assert_eq!(run(2, 60.0, 1).changes(), [false; 0]);
+    // It resumes: an entry.
+    assert_eq!(run(2, 60.0, 30).changes(), [true]);
 }
