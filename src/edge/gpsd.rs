@@ -80,9 +80,10 @@ impl<'a, C: FnMut() -> f64> Watch<'a, C> {
         loop {
             let next = async {
                 let peer = &self.options.peer;
-                match asked {
-                    true => peer.read(&mut stream, &mut buffer).await,
-                    false => peer.read_or_ask(&mut stream, &mut buffer).await,
+                if asked {
+                    peer.read(&mut stream, &mut buffer).await
+                } else {
+                    peer.read_or_ask(&mut stream, &mut buffer).await
                 }
             };
             let read = tokio::select! {
