@@ -238,6 +238,9 @@ pub struct Position {
 }
 
 impl Position {
+    /// Where the equator meets the prime meridian: a place for what has none.
+    pub const ORIGIN: Self = Self { lat_deg: 0.0, lon_deg: 0.0 };
+
     /// A checked place; `None` when not finite or out of range. `-0` becomes `0`.
     pub fn new(lat_deg: f64, lon_deg: f64) -> Option<Self> {
         let ok = lat_deg.is_finite() && lon_deg.is_finite();

@@ -1,19 +1,23 @@
 //! All pairs of one asset: which zones a fix touches, what it does to each, what came of it.
 //!
 //! Always holds: a zone without a pair here is either evaluated and clearly outside at the last
-//! fix (PAIR-5), or still part of the common first evaluation (PAIR-6); `live` is ordered
-//! by zone. Does not know: event numbers, stores, other assets.
+//! fix (PAIR-5), or still part of the common first evaluation (PAIR-6); only a pair has a visit
+//! or a pass. Does not know: event numbers, stores, other assets.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::bracket::{RESTARTS_MAX, Restart};
+use super::bracket::{Context, RESTARTS_MAX, Restart};
 use super::first::{self, FirstEvaluation};
 use super::ground::{ActiveZone, Ground};
 use super::machine::Commit;
 use super::observe::Side;
-use super::pair::{LastSeen, Pair, Seen, Silence};
+use super::pair::{Before, Pair, Seen};
 use super::pass::PassTrack;
-use super::turn::Turn;
+use super::silences::{Silence, Silences};
+use super::table::{Begun, PairTable};
+use super::turn::{Outcome, Turn};
 use crate::logic::config::Decide;
 use crate::logic::event::{Entered, GapCause};
 use crate::units::{EventTime, LayerId, Position, Span};
@@ -42,9 +46,33 @@ pub struct Visit {
     pub dwell_sent: bool,
 }
 
-/// One pair that is kept, with what only an inside pair has.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Live {
+/// The pairs of one asset, and what some of them have besides.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    /// What the machine remembers of each.
+    pub table: PairTable,
+    /// The visits of those that are inside.
+    pub visits: BTreeMap<u32, Visit>,
+    /// The paths past zones that ask for passes.
+    pub passes: BTreeMap<u32, PassTrack>,
+}
+
+impl Pairs {
+    /// Forgets one. Gives whether the store has a row of it.
+    fn forget(&mut self, zone: u32) -> bool {
+        self.visits.remove(&zone);
+        self.passes.remove(&zone);
+        self.table.remove(zone).unwrap_or(false)
+    }
+    /// Whether the next fix may complete a pass of this zone.
+    pub fn may_pass(&self, zone: u32) -> bool {
+        self.passes.get(&zone).is_some_and(PassTrack::is_open)
+    }
+}
+
+/// A pair as a start finds it.
+#[derive(Debug)]
+pub struct Kept {
     /// Place in [`Ground::zones`].
     pub zone: u32,
     /// What the machine remembers.
@@ -53,17 +81,19 @@ pub struct Live {
     pub visit: Option<Visit>,
     /// The path past the zone, where it asks for passes.
     pub pass: Option<PassTrack>,
-    /// Changed since it was last made durable.
-    pub dirty: bool,
-    /// Whether the store has a row of it.
-    pub stored: bool,
+    /// Not as its row says.
+    pub changed: bool,
 }
 
-impl Live {
-    /// A pair that has just come to life.
-    const fn new(zone: u32, pair: Pair) -> Self {
-        Self { zone, pair, visit: None, pass: None, dirty: true, stored: false }
-    }
+/// What one fix needs and the next does not: whoever runs many assets has one for all.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// Votes that began to run, for the wheel.
+    pub begun: Vec<Begun>,
+    /// Zones that the fix's reach touches.
+    candidates: Vec<u32>,
+    /// Zones that the line to it touches, or that have a pair.
+    zones: Vec<u32>,
 }
 
 /// What came of one fix for one zone.
@@ -118,6 +148,9 @@ pub struct Remembered {
     pub born: Option<Vec<(LayerId, u64)>>,
     /// Starts of the daemon in this asset's life, the newest last.
     pub restarts: Vec<Restart>,
+    /// Its long silences, for every bracket that is open.
+    #[serde(skip_serializing_if = "Silences::is_empty")]
+    pub silences: Silences,
 }
 
 impl Remembered {
@@ -139,11 +172,8 @@ impl Remembered {
 pub struct AssetCrossing {
     /// What is durable beside the pairs.
     pub remembered: Remembered,
-    live: Vec<Live>,
-    /// Scratch for one fix: zones that its reach touches.
-    candidates: Vec<u32>,
-    /// Scratch for one fix: zones that the line to it touches.
-    along: Vec<u32>,
+    /// Its pairs.
+    pub pairs: Pairs,
     gone: Vec<u32>,
     displaced: bool,
     /// How many zones a first evaluation found outside since this was last asked.
@@ -162,26 +192,23 @@ pub struct Limits {
 }
 
 impl AssetCrossing {
-    /// An asset as a start finds it, its pairs ordered here.
-    pub fn restored(remembered: Remembered, mut live: Vec<Live>) -> Self {
-        live.sort_by_key(|live| live.zone);
-        Self { remembered, live, ..Self::default() }
-    }
-
-    /// Every pair that is kept.
-    pub fn live(&self) -> &[Live] {
-        &self.live
-    }
-    /// The same, for making durable and for changing layers.
-    pub fn live_mut(&mut self) -> &mut Vec<Live> {
-        &mut self.live
+    /// An asset as a start finds it; every pair has a row.
+    pub fn restored(remembered: Remembered, kept: Vec<Kept>) -> Self {
+        let mut pairs = Pairs::default();
+        for Kept { zone, pair, visit, pass, changed } in kept {
+            pairs.table.put(zone, &pair, true);
+            if changed {
+                pairs.table.mark_stored(zone);
+            }
+            pairs.visits.extend(visit.map(|visit| (zone, visit)));
+            pairs.passes.extend(pass.map(|pass| (zone, pass)));
+        }
+        Self { remembered, pairs, ..Self::default() }
     }
 
     /// The visit of a pair that has just become inside.
     pub fn open_visit(&mut self, zone: u32, visit: Visit) {
-        let place = self.live.binary_search_by_key(&zone, |live| live.zone);
-        let place = place.expect("a pair that was just committed is kept");
-        self.live[place].visit = Some(visit);
+        self.pairs.visits.insert(zone, visit);
     }
 
     /// Notes that the daemon has started again since this asset was last heard.
@@ -240,29 +267,47 @@ impl AssetCrossing {
         decide: &Decide,
         limits: Limits,
         fix: Heard,
+        scratch: &mut Scratch,
         out: &mut Vec<Happening>,
     ) {
         let begin = out.len();
         let displaced = std::mem::take(&mut self.displaced);
-        let turn = Turn { displaced, ..Turn::new(decide, limits, fix, &self.remembered) };
+        let mut silences = std::mem::take(&mut self.remembered.silences);
+        let silence = self.note_silence(&mut silences, decide, fix.time);
+        let turn = Turn {
+            decide,
+            limits,
+            fix,
+            before: self.remembered.last.map(|l| Before { time: l.time, position: l.position }),
+            silence,
+            context: Context {
+                silence_limit: limits.silence,
+                infer_limit: decide.infer_limit.unwrap_or(limits.silence),
+                restarted_after: self.remembered.restarts.last().map(|restart| restart.after),
+                silences: &silences,
+            },
+            displaced,
+        };
         self.begin_first_evaluation(ground, fix.time);
-        ground.near(fix.position, ground.reach_m(fix.accuracy_m), &mut self.candidates);
-        self.bring_candidates_to_life(ground, &turn);
+        ground.near(fix.position, ground.reach_m(fix.accuracy_m), &mut scratch.candidates);
+        self.bring_candidates_to_life(ground, &turn, &scratch.candidates);
         if !displaced {
-            self.bring_crossed_to_life(ground, fix.position);
+            self.bring_crossed_to_life(ground, &turn, &mut scratch.zones);
         }
-        for live in &mut self.live {
-            let zone = ground.zone(live.zone);
-            let located = zone.zone().shape.locate(fix.position);
-            let (voted, side) = (live.pair.votes.is_some(), live.pair.committed);
-            turn.step(live, zone, &located, &mut self.initialised_outside, out);
-            let dropped = voted && live.pair.votes.is_none() && live.pair.committed == side;
-            self.reversals += u32::from(dropped);
+        let Scratch { begun, zones, candidates } = scratch;
+        let mut outcome = Outcome { happenings: out, begun, initialised_outside: 0, reversals: 0 };
+        self.pairs.table.zones(zones);
+        for &zone in &*zones {
+            let place = self.pairs.table.find(zone).expect("no pair comes or goes in a turn");
+            turn.step(&mut self.pairs, place, (zone, ground.zone(zone)), &mut outcome);
         }
+        self.initialised_outside += outcome.initialised_outside;
+        self.reversals += outcome.reversals;
         self.step_first(ground, &turn);
+        self.remembered.silences = silences;
         if self.remembered.first.is_none() {
             // Until then only a pair says that its zone has been evaluated.
-            self.forget_what_is_away();
+            self.forget_what_is_away(candidates, zones);
             self.remembered.born.get_or_insert_with(|| self.remembered.evaluated.clone());
         }
         self.remembered.last = Some(fix);
@@ -270,18 +315,31 @@ impl AssetCrossing {
         out[begin..].sort_by_key(|happening| (happening.is_entry(), happening.zone));
     }
 
+    /// The longest silence since the last measured fix; kept, where a name may follow from it.
+    fn note_silence(&self, silences: &mut Silences, decide: &Decide, now: EventTime) -> Span {
+        if self.remembered.last.is_some_and(|last| now < last.time) {
+            silences.stepped_back(now);
+        }
+        let Some(unheard) = self.remembered.unheard else { return Span::ZERO };
+        let matters = decide.infer_limit.unwrap_or(decide.stale_after).min(decide.stale_after);
+        silences.note(unheard, matters);
+        unheard.span
+    }
+
     /// PAIR-5: what is clearly outside and out of reach needs no memory.
-    fn forget_what_is_away(&mut self) {
-        let (candidates, gone) = (&self.candidates, &mut self.gone);
-        self.live.retain(|live| {
-            let keep = !live.pair.is_away()
-                || live.pass.as_ref().is_some_and(PassTrack::is_open)
-                || candidates.binary_search(&live.zone).is_ok();
-            if !keep && live.stored {
-                gone.push(live.zone);
+    fn forget_what_is_away(&mut self, candidates: &[u32], away: &mut Vec<u32>) {
+        away.clear();
+        let table = &self.pairs.table;
+        away.extend(table.taken().filter(|slot| slot.is_away()).map(|slot| slot.zone));
+        for &zone in &*away {
+            let quiet = self.pairs.table.get(zone).is_some_and(|pair| pair.is_away());
+            if !quiet || self.pairs.may_pass(zone) || candidates.binary_search(&zone).is_ok() {
+                continue;
             }
-            keep
-        });
+            if self.pairs.forget(zone) {
+                self.gone.push(zone);
+            }
+        }
     }
 
     /// Zones whose stored pairs were forgotten since this was last asked.
@@ -313,10 +371,9 @@ impl AssetCrossing {
     }
 
     /// Gives a pair to every candidate that this fix does not leave clearly outside.
-    fn bring_candidates_to_life(&mut self, ground: &Ground, turn: &Turn<'_>) {
-        let known = self.live.len();
-        for &ix in &self.candidates {
-            if self.live[..known].binary_search_by_key(&ix, |live| live.zone).is_ok() {
+    fn bring_candidates_to_life(&mut self, ground: &Ground, turn: &Turn<'_>, candidates: &[u32]) {
+        for &ix in candidates {
+            if self.pairs.table.find(ix).is_some() {
                 continue;
             }
             let zone = ground.zone(ix);
@@ -328,52 +385,38 @@ impl AssetCrossing {
             if seen.observation == Some(Side::Outside) && seen.clear_side() == Some(Side::Outside) {
                 continue;
             }
-            let Some(pair) = self.pair_of_absent(ground, zone, ix) else { continue };
-            self.live.push(Live::new(ix, pair));
-        }
-        if self.live.len() > known {
-            self.live.sort_unstable_by_key(|live| live.zone);
+            if let Some(pair) = self.pair_of_absent(ground, zone, ix) {
+                self.pairs.table.put(ix, &pair, false);
+            }
         }
     }
 
     /// Gives a pair to every zone that asks for passes and was jumped over.
-    fn bring_crossed_to_life(&mut self, ground: &Ground, to: Position) {
-        let Some(from) = self.remembered.last.filter(|_| ground.detects_passes()) else { return };
-        let mut along = std::mem::take(&mut self.along);
-        ground.along(from.position, to, &mut along);
-        for &ix in &along {
+    fn bring_crossed_to_life(&mut self, ground: &Ground, turn: &Turn<'_>, along: &mut Vec<u32>) {
+        let Some(from) = turn.before.filter(|_| ground.detects_passes()) else { return };
+        ground.along(from.position, turn.fix.position, along);
+        for &ix in &*along {
             let zone = ground.zone(ix);
-            let Err(place) = self.live.binary_search_by_key(&ix, |live| live.zone) else {
-                continue;
-            };
-            if !zone.zone().rules.detect_pass || self.is_new(ground, zone) {
+            let asks = zone.zone().rules.detect_pass && self.pairs.table.find(ix).is_none();
+            if !asks || self.is_new(ground, zone) {
                 continue;
             }
             if let Some(pair) = self.pair_of_absent(ground, zone, ix) {
-                self.live.insert(place, Live::new(ix, pair));
+                self.pairs.table.put(ix, &pair, false);
             }
         }
-        self.along = along;
     }
 
     /// What a zone without a pair stands for, before this fix.
     fn pair_of_absent(&self, ground: &Ground, zone: &ActiveZone, ix: u32) -> Option<Pair> {
-        let last = self.remembered.last.map(|last| {
-            let located = ground.locate(ix, last.position);
-            LastSeen {
-                time: last.time,
-                position: last.position,
-                distance_m: located.distance_m,
-                inside: located.inside,
-            }
-        });
+        let last = self.remembered.last;
+        let was_inside = last.map(|last| ground.locate(ix, last.position).inside);
         if self.is_new(ground, zone) {
-            let mut pair = self.remembered.first.as_ref()?.pair(zone)?;
-            pair.last = last;
-            return Some(pair);
+            let pair = self.remembered.first.as_ref()?.pair(zone)?;
+            return Some(Pair { was_inside, ..pair });
         }
         let last = last.expect("a zone is evaluated by fixes, so there was a last one");
-        Some(Pair::away(last))
+        Some(Pair::away(last.time, was_inside.is_some_and(|inside| inside)))
     }
 
     /// One more clear outside vote for every zone that has no pair of its own.
@@ -386,13 +429,14 @@ impl AssetCrossing {
             distance_m: f64::MAX,
             inside: false,
             clear_m: turn.clear_m(),
-            silence: turn.silence,
+            before: turn.before,
+            before_m: None,
         };
         let answered = first.step(|asked| turn.rules(asked), &turn.context, &seen);
         let fresh = ground.zones().iter().enumerate().filter(|(ix, zone)| {
-            let own = self.live.binary_search_by_key(&(*ix as u32), |live| live.zone);
+            let own = self.pairs.table.find(*ix as u32);
             let asked = (zone.confirm, zone.confirm_for);
-            own.is_err() && answered.contains(&asked) && self.is_new(ground, zone)
+            own.is_none() && answered.contains(&asked) && self.is_new(ground, zone)
         });
         if !answered.is_empty() {
             self.initialised_outside += fresh.count() as u32;
@@ -417,9 +461,10 @@ impl AssetCrossing {
     pub fn is_settled(&self, now: EventTime) -> bool {
         self.remembered.first.is_none()
             && self
-                .live
+                .pairs
+                .table
                 .iter()
-                .all(|l| l.pair.committed.is_some() && l.pair.votes_at(now).is_none())
+                .all(|(_, pair)| pair.committed.is_some() && pair.votes_at(now).is_none())
     }
 }
 

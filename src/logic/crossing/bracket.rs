@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::machine::Commit;
-use super::pair::Silence;
+use super::silences::{Silence, Silences};
 use crate::logic::event::{Certainty, Gap, GapCause, Kind};
 use crate::units::{EventTime, Span};
 
@@ -28,18 +28,20 @@ pub const RESTARTS_MAX: usize = 8;
 
 /// What decides the certainty beside the bracket itself. S as it is at the commit.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Context {
+pub struct Context<'a> {
     /// S, the silence limit.
     pub silence_limit: Span,
     /// Longer silences in a bracket make it uncertain.
     pub infer_limit: Span,
     /// The last time the asset was heard before its newest restart.
     pub restarted_after: Option<EventTime>,
+    /// The asset's long silences, this fix's included.
+    pub silences: &'a Silences,
 }
 
 /// BRK-1. A bracket that holds any restart holds the newest one: it reaches up to now.
 #[must_use]
-pub fn certainty(context: &Context, not_before: EventTime, silence: Silence) -> Certainty {
+pub fn certainty(context: &Context<'_>, not_before: EventTime, silence: Silence) -> Certainty {
     let restarted = context.restarted_after.is_some_and(|after| not_before <= after);
     let silent = silence.span > context.silence_limit;
     if !silent && !restarted {

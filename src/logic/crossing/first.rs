@@ -65,14 +65,14 @@ impl FirstEvaluation {
     pub fn step(
         &mut self,
         rules: impl Fn(Asked) -> VoteRules,
-        context: &Context,
+        context: &Context<'_>,
         seen: &Seen,
     ) -> Vec<Asked> {
         let mut answered = Vec::new();
         for class in self.classes.iter_mut().filter(|class| class.pair.committed.is_none()) {
             let asked = (class.confirm, class.confirm_for);
             let (pair, commit) = machine::step(&rules(asked), context, class.pair, seen);
-            class.pair = Pair { last: None, ..pair };
+            class.pair = Pair { was_inside: None, ..pair };
             if commit.is_some() {
                 answered.push(asked);
             }

@@ -14,7 +14,8 @@
 
 use super::bracket::{self, Context};
 use super::observe::Side;
-use super::pair::{Change, LastSeen, Pair, Run, Seen, Silence, Votes};
+use super::pair::{Change, Pair, Run, Seen, Votes};
+use super::silences::Silence;
 use crate::logic::event::Certainty;
 use crate::units::{EventTime, Position, Span};
 
@@ -68,22 +69,21 @@ pub struct Commit {
 #[must_use]
 pub fn step(
     rules: &VoteRules,
-    context: &Context,
+    context: &Context<'_>,
     mut pair: Pair,
     seen: &Seen,
 ) -> (Pair, Option<Commit>) {
-    if pair.last.is_some_and(|last| seen.time < last.time) {
+    if seen.before.is_some_and(|before| seen.time < before.time) {
         pair.stepped_back(seen.time, rules.window);
     }
     expire(&mut pair, seen.time);
-    note_silence(&mut pair, seen);
     note_bracket(&mut pair, seen);
     let commit = match pair.committed {
         Some(committed) => vote(rules, &mut pair, committed, seen),
         None => first_evaluation(rules, &mut pair, seen),
     };
     let commit = commit.map(|side| settle(context, &mut pair, side, seen));
-    note_last(&mut pair, seen);
+    pair.was_inside = Some(seen.inside);
     (pair, commit)
 }
 
@@ -96,25 +96,14 @@ fn expire(pair: &mut Pair, now: EventTime) {
     }
 }
 
-fn note_silence(pair: &mut Pair, seen: &Seen) {
-    pair.silence = pair.silence.longer(seen.silence);
-    if let Some(votes) = &mut pair.votes {
-        votes.silence = votes.silence.longer(seen.silence);
-    }
-}
-
 /// Moves both ends of the bracket and the last change of sign.
 fn note_bracket(pair: &mut Pair, seen: &Seen) {
     if pair.not_after.is_none() {
-        pair.change = change_of_sign(pair.last.as_ref(), seen).or(pair.change);
+        pair.change = change_of_sign(pair.was_inside, seen).or(pair.change);
     }
     let clear = seen.clear_side();
-    let before = pair.run.filter(|run| Some(run.side) == clear);
-    pair.run = clear.map(|side| Run {
-        side,
-        len: before.map_or(1, |run| (run.len + 1).min(2)),
-        last: seen.time,
-    });
+    let run = pair.run.filter(|run| Some(run.side) == clear);
+    pair.run = clear.map(|side| Run { side, len: run.map_or(1, |_| 2) });
     let outside_vote = seen.observation == Some(Side::Outside);
     pair.away = match clear {
         Some(Side::Outside) if outside_vote => (pair.away + 1).min(2),
@@ -124,10 +113,11 @@ fn note_bracket(pair: &mut Pair, seen: &Seen) {
     if seen.observation == Some(committed) {
         pair.not_after = None;
     }
-    match (clear, before) {
+    match (clear, run) {
         (Some(side), Some(_)) if side == committed => clear_of_boundary(pair, seen.time),
-        (Some(side), Some(before)) if side != committed && pair.not_after.is_none() => {
-            pair.not_after = Some(before.last);
+        (Some(_), Some(_)) if pair.not_after.is_none() => {
+            // A run reaches up to the fix before this one.
+            pair.not_after = seen.before.map(|before| before.time.min(seen.time));
         }
         _ => {}
     }
@@ -136,23 +126,25 @@ fn note_bracket(pair: &mut Pair, seen: &Seen) {
 /// Two successive fixes at least u inside the committed side: nothing before can matter.
 fn clear_of_boundary(pair: &mut Pair, now: EventTime) {
     pair.not_before = now;
-    pair.silence = Silence::none_at(now);
     pair.not_after = None;
 }
 
 /// d interpolated to zero between the last fix and this one, where its sign changed.
-fn change_of_sign(last: Option<&LastSeen>, seen: &Seen) -> Option<Change> {
-    let last = last.filter(|last| last.inside != seen.inside)?;
-    let (from, to) = (last.distance_m.abs(), seen.distance_m.abs());
+fn change_of_sign(was_inside: Option<bool>, seen: &Seen) -> Option<Change> {
+    was_inside.filter(|was| *was != seen.inside)?;
+    let last = seen.before?;
+    let before_m = seen.before_m.expect("asked where the sign has changed");
+    let (from, to) = (before_m.abs(), seen.distance_m.abs());
     let share = if from + to > 0.0 { from / (from + to) } else { 0.0 };
-    let step = Span::from_secs_f64((seen.time - last.time).secs_f64() * share);
+    let last_time = last.time.min(seen.time);
+    let step = Span::from_secs_f64((seen.time - last_time).secs_f64() * share);
     let mix = |a: f64, b: f64| a + (b - a) * share;
     let (a, b) = (last.position, seen.position);
     // Across the antimeridian the short way round.
     let east = (b.lon_deg() - a.lon_deg() + 540.0).rem_euclid(360.0) - 180.0;
     let lon = (a.lon_deg() + east * share + 540.0).rem_euclid(360.0) - 180.0;
     let position = Position::new(mix(a.lat_deg(), b.lat_deg()), lon)?;
-    Some(Change { at: last.time + step, position })
+    Some(Change { at: last_time + step, position })
 }
 
 /// The table's two rows. Gives the side to commit.
@@ -185,7 +177,6 @@ fn cast(rules: &VoteRules, pair: &mut Pair, side: Side, seen: &Seen) -> Option<S
         count: 0,
         first: seen.time,
         deadline: seen.time + rules.window,
-        silence: Silence::none_at(seen.time),
     });
     votes.count = votes.count.saturating_add(1);
     let enough = votes.count >= rules.confirm && seen.time - votes.first >= rules.confirm_for;
@@ -193,7 +184,7 @@ fn cast(rules: &VoteRules, pair: &mut Pair, side: Side, seen: &Seen) -> Option<S
 }
 
 /// Commits `side`, says how it is known, and makes the pair ready for the next crossing.
-fn settle(context: &Context, pair: &mut Pair, side: Side, seen: &Seen) -> Commit {
+fn settle(context: &Context<'_>, pair: &mut Pair, side: Side, seen: &Seen) -> Commit {
     assert!(pair.committed != Some(side), "a commit changes the membership (INV-1)");
     let votes = pair.votes.take();
     let first = pair.committed.is_none();
@@ -201,9 +192,9 @@ fn settle(context: &Context, pair: &mut Pair, side: Side, seen: &Seen) -> Commit
         // Before any event: the first vote of the first evaluation, else the first fix seen.
         if let Some(votes) = votes {
             pair.not_before = votes.first;
-            pair.silence = votes.silence;
         }
     }
+    let silence = context.silences.longest_since(pair.not_before);
     let commit = Commit {
         side,
         first,
@@ -211,8 +202,8 @@ fn settle(context: &Context, pair: &mut Pair, side: Side, seen: &Seen) -> Commit
         not_before: pair.not_before,
         not_after: pair.not_after,
         change: pair.change,
-        certainty: bracket::certainty(context, pair.not_before, pair.silence),
-        silence: pair.silence,
+        certainty: bracket::certainty(context, pair.not_before, silence),
+        silence,
     };
     pair.committed = Some(side);
     pair.not_after = None;
@@ -226,20 +217,10 @@ fn settle(context: &Context, pair: &mut Pair, side: Side, seen: &Seen) -> Commit
         // Not observed: its own near end says little, its first vote does.
         (_, Some(votes)) if commit.certainty != Certainty::Observed => {
             pair.not_before = votes.first;
-            pair.silence = votes.silence;
         }
         _ => {}
     }
     commit
-}
-
-fn note_last(pair: &mut Pair, seen: &Seen) {
-    pair.last = Some(LastSeen {
-        time: seen.time,
-        position: seen.position,
-        distance_m: seen.distance_m,
-        inside: seen.inside,
-    });
 }
 
 #[cfg(test)]

@@ -1,39 +1,14 @@
 //! What is remembered of one (asset, zone), PAIR-3.
 //!
 //! Always holds: `not_before` never lies after the fix that last moved it; votes are for the side
-//! that is not committed, or for either while the first evaluation is pending.
+//! that is not committed, or for either while the first evaluation is pending. What is the same for
+//! every zone of an asset (its last fix, its silences) is not in here.
 //! Does not know: which asset or zone it belongs to, or how its crossing will be called.
 
 use serde::{Deserialize, Serialize};
 
 use super::observe::{Observation, Side};
 use crate::units::{EventTime, Position, Span};
-
-/// The longest time nothing was heard, within some window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Silence {
-    /// The last time the asset was heard before it.
-    pub from: EventTime,
-    /// How long it lasted.
-    #[serde(with = "span_nanos")]
-    pub span: Span,
-}
-
-impl Silence {
-    /// No silence, at `time`.
-    pub const fn none_at(time: EventTime) -> Self {
-        Self { from: time, span: Span::ZERO }
-    }
-    /// The longer of two; the earlier where they are equal.
-    #[must_use]
-    pub fn longer(self, other: Self) -> Self {
-        if other.span > self.span { other } else { self }
-    }
-    /// When the asset was heard again.
-    pub fn to(self) -> EventTime {
-        self.from + self.span
-    }
-}
 
 /// Carries a [`Span`] through JSON as whole nanoseconds.
 pub(crate) mod span_nanos {
@@ -60,8 +35,6 @@ pub struct Votes {
     pub first: EventTime,
     /// Fixed when the first is cast (PAIR-1): later fixes find the vote run out.
     pub deadline: EventTime,
-    /// The longest silence since the first.
-    pub silence: Silence,
 }
 
 /// A change of sign of the distance: where and when the boundary was passed.
@@ -73,28 +46,13 @@ pub struct Change {
     pub position: Position,
 }
 
-/// The last measured fix as this zone saw it.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct LastSeen {
-    /// When.
-    pub time: EventTime,
-    /// Where.
-    pub position: Position,
-    /// Signed distance to the boundary in metres.
-    pub distance_m: f64,
-    /// The half-open test.
-    pub inside: bool,
-}
-
-/// Successive measured fixes that all lay at least u on one side.
+/// Successive measured fixes, up to the last, that all lay at least u on one side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Run {
     /// The side.
     pub side: Side,
     /// How many, at most 2: more says nothing.
     pub len: u8,
-    /// The last one's time.
-    pub last: EventTime,
 }
 
 /// What is remembered of one (asset, zone).
@@ -106,8 +64,6 @@ pub struct Pair {
     pub votes: Option<Votes>,
     /// The bracket's near end, its fallback included.
     pub not_before: EventTime,
-    /// The longest silence since `not_before`.
-    pub silence: Silence,
     /// The bracket's far end, where two clear fixes have shown it.
     pub not_after: Option<EventTime>,
     /// Clear fixes in a row.
@@ -116,8 +72,8 @@ pub struct Pair {
     pub away: u8,
     /// The last change of sign; frozen while `not_after` stands.
     pub change: Option<Change>,
-    /// The last measured fix.
-    pub last: Option<LastSeen>,
+    /// What the half-open test said of the last measured fix.
+    pub was_inside: Option<bool>,
     /// While the first evaluation is pending: since when no vote has been running.
     pub idle_since: EventTime,
 }
@@ -137,8 +93,19 @@ pub struct Seen {
     pub inside: bool,
     /// u: twice the accuracy, in metres.
     pub clear_m: f64,
-    /// The longest silence since the measured fix before this one.
-    pub silence: Silence,
+    /// The asset's measured fix before this one.
+    pub before: Option<Before>,
+    /// Metres from that fix to the boundary; asked only where the sign has changed since.
+    pub before_m: Option<f64>,
+}
+
+/// The asset's measured fix before the one that is seen: the same for every zone.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Before {
+    /// When.
+    pub time: EventTime,
+    /// Where.
+    pub position: Position,
 }
 
 impl Seen {
@@ -161,24 +128,23 @@ impl Pair {
             committed: None,
             votes: None,
             not_before: first,
-            silence: Silence::none_at(first),
             not_after: None,
             run: None,
             away: 0,
             change: None,
-            last: None,
+            was_inside: None,
             idle_since: first,
         }
     }
 
-    /// A pair that was not kept because it was clearly outside (PAIR-5): its `not_before` is the
-    /// last of the two fixes that showed it.
-    pub const fn away(last: LastSeen) -> Self {
-        let mut pair = Self::unevaluated(last.time);
+    /// A pair that was not kept because it was clearly outside (PAIR-5): its `not_before` is
+    /// `last`, the time of the last of the two fixes that showed it.
+    pub const fn away(last: EventTime, was_inside: bool) -> Self {
+        let mut pair = Self::unevaluated(last);
         pair.committed = Some(Side::Outside);
-        pair.run = Some(Run { side: Side::Outside, len: 2, last: last.time });
+        pair.run = Some(Run { side: Side::Outside, len: 2 });
         pair.away = 2;
-        pair.last = Some(last);
+        pair.was_inside = Some(was_inside);
         pair
     }
 
@@ -205,14 +171,8 @@ impl Pair {
             votes.first = votes.first.min(now);
             votes.deadline = votes.deadline.min(now + window);
         }
-        if let Some(run) = &mut self.run {
-            run.last = run.last.min(now);
-        }
         if let Some(change) = &mut self.change {
             change.at = change.at.min(now);
-        }
-        if let Some(last) = &mut self.last {
-            last.time = last.time.min(now);
         }
     }
 

@@ -46,14 +46,15 @@ impl PassTrack {
         self.crossed.is_some()
     }
 
-    /// One ordered fix; `before` and `after` are the pair around it.
+    /// One ordered fix; `before` and `after` are the pair around it, `silence` is the longest
+    /// since the fix before.
     pub fn step(
         &mut self,
         shape: &Shape,
-        before: &Pair,
-        after: &Pair,
-        context: &Context,
+        (before, after): (&Pair, &Pair),
+        context: &Context<'_>,
         seen: &Seen,
+        silence: Span,
     ) -> Option<What> {
         let outside = Some(Side::Outside);
         if before.committed != outside || after.committed != outside {
@@ -61,10 +62,10 @@ impl PassTrack {
             return None;
         }
         let here = Point { time: seen.time, position: seen.position };
-        let last = before.last.map(|last| Point { time: last.time, position: last.position });
-        self.silence = self.silence.max(seen.silence.span);
+        let last = seen.before.map(|last| Point { time: last.time, position: last.position });
+        self.silence = self.silence.max(silence);
         if before.away >= 1 && self.from.is_none() {
-            *self = Self { from: last, silence: seen.silence.span, ..Self::default() };
+            *self = Self { from: last, silence, ..Self::default() };
         }
         if let Some(last) = last {
             let segment = shape.crossing(last.position, here.position);
@@ -80,7 +81,7 @@ impl PassTrack {
     }
 
     /// A fix clearly outside: it confirms a crossed line, or ends one.
-    fn arrive(&mut self, shape: &Shape, context: &Context, here: Point) -> Option<What> {
+    fn arrive(&mut self, shape: &Shape, context: &Context<'_>, here: Point) -> Option<What> {
         if let Some(crossed) = self.crossed.take() {
             let stays = shape.crossing(crossed.to.position, here.position).is_none();
             if stays && self.heard(context) {
@@ -98,7 +99,7 @@ impl PassTrack {
     }
 
     /// Whether the path so far holds no gap: neither a silence nor a restart.
-    fn heard(&self, context: &Context) -> bool {
+    fn heard(&self, context: &Context<'_>) -> bool {
         let restarted = self.from.is_some_and(|from| context.restarted_after >= Some(from.time));
         self.silence <= context.silence_limit && !restarted
     }

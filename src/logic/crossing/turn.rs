@@ -3,49 +3,42 @@
 //! Always holds: what is the same for every zone is worked out once a fix.
 //! Does not know: which zones there are.
 
-use super::asset::{Happening, Heard, Limits, Live, Remembered, What};
+use super::asset::{Happening, Heard, Limits, Pairs, What};
 use super::bracket::Context;
 use super::first;
 use super::ground::ActiveZone;
-use super::machine::{self, VoteRules};
+use super::machine::VoteRules;
 use super::observe::Side;
-use super::pair::{Seen, Silence};
+use super::pair::{Before, Seen};
 use super::pass::PassTrack;
+use super::table::{Begun, Place};
 use crate::logic::config::Decide;
 use crate::logic::geometry::Located;
+use crate::units::Span;
 
 /// One fix and all that is the same for every zone it touches.
 pub(super) struct Turn<'a> {
     pub(super) decide: &'a Decide,
     pub(super) limits: Limits,
     pub(super) fix: Heard,
-    pub(super) silence: Silence,
-    pub(super) context: Context,
+    /// The asset's measured fix before this one.
+    pub(super) before: Option<Before>,
+    /// The longest silence since then.
+    pub(super) silence: Span,
+    pub(super) context: Context<'a>,
     /// No path leads to this fix from the last.
     pub(super) displaced: bool,
 }
 
-impl<'a> Turn<'a> {
-    pub(super) fn new(
-        decide: &'a Decide,
-        limits: Limits,
-        fix: Heard,
-        remembered: &Remembered,
-    ) -> Self {
-        Self {
-            decide,
-            limits,
-            fix,
-            silence: remembered.unheard.unwrap_or(Silence::none_at(fix.time)),
-            context: Context {
-                silence_limit: limits.silence,
-                infer_limit: decide.infer_limit.unwrap_or(limits.silence),
-                restarted_after: remembered.restarts.last().map(|restart| restart.after),
-            },
-            displaced: false,
-        }
-    }
+/// What one fix gives.
+pub(super) struct Outcome<'a> {
+    pub(super) happenings: &'a mut Vec<Happening>,
+    pub(super) begun: &'a mut Vec<Begun>,
+    pub(super) initialised_outside: u32,
+    pub(super) reversals: u32,
+}
 
+impl Turn<'_> {
     /// u.
     pub(super) fn clear_m(&self) -> f64 {
         2.0 * self.fix.accuracy_m
@@ -64,57 +57,64 @@ impl<'a> Turn<'a> {
             distance_m: located.distance_m,
             inside: located.inside,
             clear_m: self.clear_m(),
-            silence: self.silence,
+            before: self.before,
+            before_m: None,
         }
     }
 
     /// Steps one pair and what hangs on it.
     pub(super) fn step(
         &self,
-        live: &mut Live,
-        zone: &ActiveZone,
-        located: &Located,
-        initialised_outside: &mut u32,
-        out: &mut Vec<Happening>,
+        pairs: &mut Pairs,
+        place: Place,
+        (ix, zone): (u32, &ActiveZone),
+        out: &mut Outcome<'_>,
     ) {
-        let seen = self.seen(zone, located);
-        let rules = self.rules((zone.confirm, zone.confirm_for));
-        let before = live.pair;
-        let (pair, commit) = machine::step(&rules, &self.context, before, &seen);
-        live.pair = pair;
-        live.dirty = true;
-        if let Some(commit) = commit {
-            if commit.first && !commit.side.is_inside() {
-                *initialised_outside += 1;
-            } else {
-                let ended = live.visit.take();
-                let what = What::Crossed(commit, ended);
-                out.push(Happening { zone: live.zone, what });
-            }
-        } else {
-            dwell(live, zone, &seen, out);
+        let shape = &zone.zone().shape;
+        let mut seen = self.seen(zone, &shape.locate(self.fix.position));
+        if pairs.table.was_inside(place).is_some_and(|was| was != seen.inside) {
+            let before = self.before.map(|before| shape.locate(before.position));
+            seen.before_m = before.map(|located| located.distance_m);
         }
-        if zone.zone().rules.detect_pass {
-            let track = live.pass.get_or_insert_default();
+        let passes = zone.zone().rules.detect_pass;
+        let before = passes.then(|| pairs.table.at(place));
+        let rules = || self.rules((zone.confirm, zone.confirm_for));
+        let stepped = pairs.table.step(rules, &self.context, place, &seen);
+        out.begun.extend(stepped.begun);
+        out.reversals += u32::from(stepped.reversed);
+        match stepped.commit {
+            Some(commit) if commit.first && !commit.side.is_inside() => {
+                out.initialised_outside += 1;
+            }
+            Some(commit) => {
+                let ended = pairs.visits.remove(&ix);
+                out.happenings.push(Happening { zone: ix, what: What::Crossed(commit, ended) });
+            }
+            None => dwell(pairs, (ix, zone), &seen, out.happenings),
+        }
+        if let Some(before) = before {
+            let after = pairs.table.at(place);
+            let track = pairs.passes.entry(ix).or_default();
             if self.displaced {
                 *track = PassTrack::default();
                 return;
             }
-            let shape = &zone.zone().shape;
-            if let Some(what) = track.step(shape, &before, &live.pair, &self.context, &seen) {
-                out.push(Happening { zone: live.zone, what });
+            let around = (&before, &after);
+            if let Some(what) = track.step(shape, around, &self.context, &seen, self.silence) {
+                out.happenings.push(Happening { zone: ix, what });
             }
         }
     }
 }
 
 /// `fence_dwell`: by the first agreeing fix at or after the deadline, never while EXITING.
-fn dwell(live: &mut Live, zone: &ActiveZone, seen: &Seen, out: &mut Vec<Happening>) {
-    let (Some(dwell), Some(visit)) = (zone.zone().rules.dwell, &mut live.visit) else { return };
+fn dwell(pairs: &mut Pairs, (ix, zone): (u32, &ActiveZone), seen: &Seen, out: &mut Vec<Happening>) {
+    let Some(dwell) = zone.zone().rules.dwell else { return };
+    let Some(visit) = pairs.visits.get_mut(&ix) else { return };
     let agrees = seen.observation == Some(Side::Inside);
     let at = visit.dwell_from + dwell;
     if agrees && !visit.dwell_sent && seen.time >= at {
         visit.dwell_sent = true;
-        out.push(Happening { zone: live.zone, what: What::Dwelt { at, visit: visit.clone() } });
+        out.push(Happening { zone: ix, what: What::Dwelt { at, visit: visit.clone() } });
     }
 }

@@ -104,14 +104,13 @@ impl Asset {
 
     /// The full set of its zones, as of its last fix.
     pub(super) fn snapshot(&self, ground: &Ground) -> Body {
-        let zones = self.crossing.live().iter().filter_map(|live| {
-            let key = &ground.zone(live.zone).key;
-            let visit = live.visit.as_ref()?;
-            Some(SnapshotZone {
+        let zones = self.crossing.pairs.visits.iter().map(|(ix, visit)| {
+            let key = &ground.zone(*ix).key;
+            SnapshotZone {
                 layer: key.layer.clone(),
                 zone: key.zone.clone(),
                 visit: visit.id.clone(),
-            })
+            }
         });
         Body {
             asset: Some(self.id.clone()),

@@ -7,7 +7,7 @@ use super::alarms::Due;
 use super::emit::{self, Scene};
 use super::heartbeat::MOVED_M;
 use super::intake::Carried;
-use super::{Engine, FixReport};
+use super::{Ballot, Engine, FixReport};
 use crate::logic::crossing::asset::{Happening, Heard, Limits, What};
 use crate::logic::event::{Body, Event, Kind, TimeQuality};
 use crate::logic::geometry;
@@ -132,7 +132,13 @@ impl Engine {
         }
         let heard = Heard { time: fix.time, position: fix.position, accuracy_m: fix.accuracy_m };
         let mut happenings = std::mem::take(&mut self.happenings);
-        own.crossing.fix(&self.ground, &self.setup.decide, limits, heard, &mut happenings);
+        let (decide, scratch) = (&self.setup.decide, &mut self.scratch);
+        own.crossing.fix(&self.ground, decide, limits, heard, scratch, &mut happenings);
+        for begun in self.scratch.begun.drain(..) {
+            // As the boot clock would tell the deadline, had the next fix come in time.
+            let deadline = at + (begun.deadline - fix.time);
+            self.wheel.set(deadline, Ballot { asset: asset as u32, begun });
+        }
         self.counters.reversals += u64::from(std::mem::take(&mut own.crossing.reversals));
         for happening in happenings.drain(..) {
             self.happened(asset, fix, limits.silence, &happening);

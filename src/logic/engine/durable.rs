@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::logic::crossing::asset::{AssetCrossing, Live, Remembered, Visit};
-use crate::logic::crossing::ground::Ground;
+use crate::logic::crossing::asset::{AssetCrossing, Pairs, Remembered, Visit};
+use crate::logic::crossing::ground::{ActiveZone, Ground};
 use crate::logic::crossing::observe::Side;
 use crate::logic::crossing::pair::Pair;
 use crate::logic::crossing::pass::PassTrack;
@@ -47,41 +47,41 @@ pub(super) fn pair_rows(
 ) {
     let key = |zone: &ZoneKey| PairKey { asset: asset.clone(), zone: zone.clone() };
     for zone in crossing.take_gone() {
-        match crossing.live_mut().iter_mut().find(|live| live.zone == zone) {
-            // Back since: its old row is replaced, or goes, below.
-            Some(live) => (live.stored, live.dirty) = (true, true),
-            None => group.pairs_gone.push(key(&ground.zone(zone).key)),
+        // Where it is back since, its old row is replaced, or goes, below.
+        if !crossing.pairs.table.mark_stored(zone) {
+            group.pairs_gone.push(key(&ground.zone(zone).key));
         }
     }
     // Until the asset's row says so, only its own row says that a zone has been evaluated.
     let evaluating = crossing.remembered.first.is_some();
-    for live in crossing.live_mut().iter_mut().filter(|live| live.dirty) {
-        live.dirty = false;
-        let zone = ground.zone(live.zone);
-        let keep = evaluating
-            || !live.pair.is_away()
-            || live.pass.as_ref().is_some_and(PassTrack::is_open);
+    let Pairs { table, visits, passes } = &mut crossing.pairs;
+    table.take_dirty(|ix, pair, stored| {
+        let zone = ground.zone(ix);
+        let pass = passes.get(&ix);
+        let keep = evaluating || !pair.is_away() || pass.is_some_and(PassTrack::is_open);
         if keep {
-            live.stored = true;
-            group.pairs.push(pair_row(key(&zone.key), &zone.rules, zone.shape(), live));
-        } else if std::mem::take(&mut live.stored) {
+            group.pairs.push(pair_row(key(&zone.key), zone, pair, visits.get(&ix), pass));
+        } else if stored {
             group.pairs_gone.push(key(&zone.key));
         }
-    }
+        keep
+    });
 }
 
-fn pair_row(key: PairKey, rules: &str, shape: String, live: &Live) -> PairRow {
-    let stored = StoredPair {
-        pair: live.pair,
-        visit: live.visit.clone(),
-        pass: live.pass,
-        rules: rules.to_owned(),
-    };
+fn pair_row(
+    key: PairKey,
+    zone: &ActiveZone,
+    pair: Pair,
+    visit: Option<&Visit>,
+    pass: Option<&PassTrack>,
+) -> PairRow {
+    let (visit, pass, rules) = (visit.cloned(), pass.copied(), zone.rules.clone());
+    let stored = StoredPair { pair, visit, pass, rules };
     PairRow {
         key,
-        shape,
-        inside: live.pair.committed.map(Side::is_inside),
-        visit: live.visit.as_ref().map(|visit| visit.id.clone()),
+        shape: zone.shape(),
+        inside: pair.committed.map(Side::is_inside),
+        visit: stored.visit.as_ref().map(|visit| visit.id.clone()),
         state: serde_json::to_string(&stored).expect("a pair is plain data"),
     }
 }

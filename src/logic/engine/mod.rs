@@ -9,8 +9,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::logic::config::{Decide, PositionDetail, TimeRules};
-use crate::logic::crossing::asset::Happening;
+use crate::logic::crossing::asset::{Happening, Scratch};
 use crate::logic::crossing::ground::Ground;
+use crate::logic::crossing::table::Begun;
+use crate::logic::crossing::wheel::Wheel;
 use crate::logic::event::{Body, Event, GapCause, Kind, Lane, Lost, Start};
 use crate::logic::gnss::record::Record;
 use crate::logic::gnss::trust::Degraded;
@@ -178,6 +180,13 @@ pub struct Arrived {
     pub at: BootTime,
 }
 
+/// A vote that has begun to run, for the wheel.
+#[derive(Clone, Copy, Debug)]
+struct Ballot {
+    asset: u32,
+    begun: Begun,
+}
+
 /// Numbers events of both lanes.
 #[derive(Debug)]
 struct Numbers {
@@ -196,6 +205,8 @@ pub struct Engine {
     by_id: HashMap<AssetId, usize>,
     spares: Spares<Carried>,
     alarms: Alarms,
+    wheel: Wheel<Ballot>,
+    scratch: Scratch,
     numbers: Numbers,
     step: Step,
     group: Group,
@@ -253,6 +264,8 @@ impl Engine {
             by_id: HashMap::new(),
             spares: Spares::default(),
             alarms: Alarms::default(),
+            wheel: Wheel::default(),
+            scratch: Scratch::default(),
             step: Step::default(),
             group: Group::default(),
             happenings: Vec::new(),
@@ -285,6 +298,10 @@ impl Engine {
         {
             self.now = now;
         }
+        // Only what is shown depends on when this is done (PAIR-4).
+        self.wheel.turn(self.now, |vote| {
+            self.assets[vote.asset as usize].crossing.pairs.table.sweep(vote.begun);
+        });
         match input {
             Input::Bytes { source, at, bytes } => {
                 self.fire_before(at);
@@ -316,7 +333,8 @@ impl Engine {
 
     /// When [`Input::Wake`] is due next, for release deadlines and ends of epochs.
     pub fn next_deadline(&self) -> Option<BootTime> {
-        self.alarms.next().map(|deadline| deadline + WAKE_LAG)
+        let due = self.alarms.next().map(|deadline| deadline + WAKE_LAG);
+        [due, self.wheel.next()].into_iter().flatten().min()
     }
 
     /// When the rows are due to be made durable; now, where that is in the past.

@@ -5,7 +5,6 @@
 //! [`RECONCILE_MAX`], whichever comes first. Does not know: how anything was decided.
 
 use crate::logic::crossing::asset::AssetCrossing;
-use crate::logic::crossing::observe::Side;
 use crate::logic::event::{Certainty, Reconciled};
 use crate::units::{EventTime, Span, ZoneKey};
 
@@ -29,9 +28,8 @@ pub(super) struct Reconcile {
 impl Reconcile {
     /// Begins with what is believed before the first fix.
     pub(super) fn new(ground: &Ground, crossing: &AssetCrossing) -> Self {
-        let inside = crossing.live().iter().filter(|l| l.pair.committed == Some(Side::Inside));
         Self {
-            believed: inside.map(|live| ground.zone(live.zone).key.clone()).collect(),
+            believed: crossing.pairs.visits.keys().map(|ix| ground.zone(*ix).key.clone()).collect(),
             first: None,
             fixes: 0,
             silence: None,

@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::durable::{StoredAsset, StoredPair};
-use super::{Asset, Birth, Engine, emit};
-use crate::logic::crossing::asset::{AssetCrossing, Heard, Live, Visit};
+use super::{Asset, Ballot, Birth, Engine, emit};
+use crate::logic::crossing::asset::{AssetCrossing, Heard, Kept, Visit};
 use crate::logic::crossing::ground::{Activation, ActiveZone, Ground};
 use crate::logic::crossing::observe::Side;
-use crate::logic::crossing::pair::{LastSeen, Pair, Silence};
+use crate::logic::crossing::pair::Pair;
+use crate::logic::crossing::table::Begun;
 use crate::logic::event::{Body, GapCause, Kind, Start};
 use crate::logic::group::{AssetRow, LastRun, LayerRow, PairRow, Restored};
 use crate::logic::zones::Layer;
@@ -117,27 +118,33 @@ impl Engine {
             stored.crossing.layers_changed(&self.ground);
         }
         let last = stored.crossing.last;
-        let mut live = Vec::new();
+        let mut kept = Vec::new();
         for pair in pairs {
-            live.extend(self.take_up_pair(pair, last.as_ref()));
+            kept.extend(self.take_up_pair(pair, last.as_ref()));
         }
-        let mut crossing = AssetCrossing::restored(stored.crossing, live);
+        let mut crossing = AssetCrossing::restored(stored.crossing, kept);
         crossing.restarted(cause);
         let asset = Asset::restored(&self.ground, row, crossing, stored.gate, stored.last_gnss);
-        self.add_asset(asset);
+        let ix = self.add_asset(asset) as u32;
+        for (zone, votes) in self.assets[ix as usize].crossing.pairs.table.votes() {
+            // When the first was cast is not known on this boot: from now on it runs at most its
+            // whole time, to whoever looks.
+            let deadline = self.now + (votes.deadline - votes.first);
+            let begun = Begun { zone, deadline: votes.deadline };
+            self.wheel.set(deadline, Ballot { asset: ix, begun });
+        }
     }
 
     /// LAY-1 for one pair: kept, redrawn, or retired.
-    fn take_up_pair(&mut self, row: PairRow, last: Option<&Heard>) -> Option<Live> {
+    fn take_up_pair(&mut self, row: PairRow, last: Option<&Heard>) -> Option<Kept> {
         let stored: StoredPair = read("pair", &row.state);
         let found = self.ground.find(&row.key.zone.layer, &row.key.zone.zone);
-        let live = |zone: u32, pair: Pair, dirty: bool| Live {
+        let kept = |zone, pair, pass, changed| Kept {
             zone,
             pair,
             visit: stored.visit.clone(),
-            pass: stored.pass,
-            dirty,
-            stored: true,
+            pass,
+            changed,
         };
         let Some(ix) = found else {
             if let Some(visit) = &stored.visit {
@@ -155,20 +162,18 @@ impl Engine {
         };
         let zone = self.ground.zone(ix);
         if zone.shape() == row.shape {
-            let pair = stored.pair;
+            let mut pair = stored.pair;
             let changed = zone.rules != stored.rules;
-            let mut live = live(ix, pair, changed);
             if changed {
-                live.pair.drop_votes(last.map(|last| last.time));
-                live.pass = None;
+                pair.drop_votes(last.map(|last| last.time));
             }
-            return Some(live);
+            return Some(kept(ix, pair, stored.pass.filter(|_| !changed), changed));
         }
         if let Some(visit) = &stored.visit {
             let body = emit::zone_body(&self.ground, &row.key.asset, zone);
             if let Some(pair) = last.and_then(|last| redrawn_inside(zone, last)) {
                 self.redraw(body, last, visit);
-                return Some(live(ix, pair, true));
+                return Some(kept(ix, pair, stored.pass, true));
             }
             self.retire(body, "zone_redrawn", last, visit);
         }
@@ -197,13 +202,7 @@ fn redrawn_inside(zone: &ActiveZone, last: &Heard) -> Option<Pair> {
     inside.then(|| {
         let mut pair = Pair::unevaluated(last.time);
         pair.committed = Some(Side::Inside);
-        pair.silence = Silence::none_at(last.time);
-        pair.last = Some(LastSeen {
-            time: last.time,
-            position: last.position,
-            distance_m: located.distance_m,
-            inside: located.inside,
-        });
+        pair.was_inside = Some(located.inside);
         pair
     })
 }

@@ -117,7 +117,7 @@ impl Engine {
             time_quality: fix.map(|fix| fix.time_quality),
             heard_s_ago: silent.map(crate::units::Span::secs_f64),
             stale: silent.is_none_or(|silent| silent > limit),
-            live_pairs: asset.crossing.live().len() as u32,
+            live_pairs: asset.crossing.pairs.table.len() as u32,
             inside: self.inside(asset),
             votes: self.votes(asset),
             evaluating: remembered.first.is_some(),
@@ -125,32 +125,31 @@ impl Engine {
     }
 
     fn inside(&self, asset: &Asset) -> Vec<InsideStatus> {
-        let shown = |live: &crate::logic::crossing::asset::Live| {
-            let visit = live.visit.as_ref()?;
-            Some(InsideStatus {
-                zone: self.ground.zone(live.zone).key.to_string(),
-                visit: visit.id.clone(),
-                since: visit.dwell_from,
-                dwell_sent: visit.dwell_sent,
-            })
-        };
-        asset.crossing.live().iter().filter_map(shown).collect()
+        let shown = asset.crossing.pairs.visits.iter().map(|(ix, visit)| InsideStatus {
+            zone: self.ground.zone(*ix).key.to_string(),
+            visit: visit.id.clone(),
+            since: visit.dwell_from,
+            dwell_sent: visit.dwell_sent,
+        });
+        shown.collect()
     }
 
     fn votes(&self, asset: &Asset) -> Vec<VoteStatus> {
         let now = asset.crossing.remembered.last_seen.unwrap_or(EventTime::from_nanos(0));
-        let shown = |live: &crate::logic::crossing::asset::Live| {
-            let votes = live.pair.votes_at(now)?;
-            let zone = self.ground.zone(live.zone);
-            Some(VoteStatus {
+        let running = asset.crossing.pairs.table.votes();
+        let mut running: Vec<_> = running.filter(|(_, votes)| now <= votes.deadline).collect();
+        running.sort_by_key(|(zone, _)| *zone);
+        let shown = running.into_iter().map(|(ix, votes)| {
+            let zone = self.ground.zone(ix);
+            VoteStatus {
                 zone: zone.key.to_string(),
                 entering: votes.side == Side::Inside,
                 votes: votes.count,
                 needed: zone.confirm,
                 first: votes.first,
                 lapses: votes.deadline,
-            })
-        };
-        asset.crossing.live().iter().filter_map(shown).collect()
+            }
+        });
+        shown.collect()
     }
 }

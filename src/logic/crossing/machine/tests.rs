@@ -6,14 +6,17 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::logic::crossing::observe::Margins;
+use crate::logic::crossing::pair::Before;
+use crate::logic::crossing::silences::Silences;
+use crate::logic::crossing::table::PairTable;
 use crate::logic::geometry::Located;
 
 const MARGINS: Margins = Margins { enter_m: 0.0, exit_m: 10.0, accuracy_cap_m: 30.0 };
 const ACCURACY_M: f64 = 3.0;
 
-fn context() -> Context {
+fn context(silences: &Silences) -> Context<'_> {
     let limit = Span::from_secs(300);
-    Context { silence_limit: limit, infer_limit: limit, restarted_after: None }
+    Context { silence_limit: limit, infer_limit: limit, restarted_after: None, silences }
 }
 
 fn at(s: f64) -> EventTime {
@@ -25,32 +28,33 @@ fn seconds(time: EventTime) -> f64 {
 }
 
 /// One fix; the zone's boundary is a meridian at longitude 11, outside to the east.
-fn seen(t: f64, d: f64, last: Option<EventTime>) -> Seen {
+fn seen(t: f64, d: f64, last: Option<(f64, f64)>) -> Seen {
     let located = Located { inside: d <= 0.0, distance_m: d, hole_depth_m: None };
-    let time = at(t);
-    let from = last.unwrap_or(time);
+    let position = |d: f64| Position::new(48.0, 11.0 + d / 74_000.0).unwrap();
     Seen {
-        time,
-        position: Position::new(48.0, 11.0 + d / 74_000.0).unwrap(),
+        time: at(t),
+        position: position(d),
         observation: MARGINS.observe(&located, ACCURACY_M),
         distance_m: d,
         inside: located.inside,
         clear_m: 2.0 * ACCURACY_M,
-        silence: Silence { from, span: time - from },
+        before: last.map(|(t, d)| Before { time: at(t), position: position(d) }),
+        before_m: last.map(|(_, d)| d),
     }
 }
 
 struct Line {
     rules: VoteRules,
-    context: Context,
+    restarted_after: Option<EventTime>,
+    silences: Silences,
     pair: Pair,
-    last: Option<EventTime>,
+    last: Option<(f64, f64)>,
 }
 
 impl Line {
     fn new(pair: Pair) -> Self {
         let rules = VoteRules::new(3, Span::from_secs(2), None, Span::from_secs(1));
-        Self { rules, context: context(), pair, last: None }
+        Self { rules, restarted_after: None, silences: Silences::default(), pair, last: None }
     }
     fn outside() -> Self {
         let mut line = Self::new(Pair::unevaluated(at(-10.0)));
@@ -67,8 +71,12 @@ impl Line {
     }
     fn fix(&mut self, t: f64, d: f64) -> Option<Commit> {
         let seen = seen(t, d, self.last);
-        self.last = Some(seen.time);
-        let (pair, commit) = step(&self.rules, &self.context, self.pair, &seen);
+        if let Some((before, _)) = self.last.replace((t, d)) {
+            let silence = Silence { from: at(before), span: at(t) - at(before) };
+            self.silences.note(silence, Span::ZERO);
+        }
+        let context = Context { restarted_after: self.restarted_after, ..context(&self.silences) };
+        let (pair, commit) = step(&self.rules, &context, self.pair, &seen);
         self.pair = pair;
         commit
     }
@@ -179,7 +187,7 @@ fn brk_1_certainty() {
         let mut line = Line::outside();
         line.fix(0.0, 50.0);
         if restarted {
-            line.context.restarted_after = Some(at(0.0));
+            line.restarted_after = Some(at(0.0));
         }
         let fixes = [(gap, -50.0), (gap + 1.0, -50.0), (gap + 2.0, -50.0)];
         fixes.iter().find_map(|&(t, d)| line.fix(t, d)).unwrap().certainty
@@ -188,7 +196,8 @@ fn brk_1_certainty() {
     assert_eq!(cross(301.0, false), Certainty::Uncertain);
     assert_eq!(cross(90.0, true), Certainty::Inferred);
     assert_eq!(cross(7200.0, true), Certainty::Uncertain);
-    let mut wide = context();
+    let silences = Silences::default();
+    let mut wide = context(&silences);
     wide.infer_limit = Span::from_secs(3600);
     let silence = Silence { from: at(0.0), span: Span::from_secs(1000) };
     assert_eq!(bracket::certainty(&wide, at(0.0), silence), Certainty::Inferred);
@@ -233,6 +242,39 @@ proptest! {
         }
     }
 
+    /// PAIR-5: as it lies in memory a pair takes the same steps, sixty of them in one table.
+    #[test]
+    fn pair_5_packed_is_the_same_machine(
+        walk in prop::collection::vec((0u32..60, 1u32..3000, -60.0f64..60.0), 1..1500),
+    ) {
+        let (mut table, mut lines) = (PairTable::default(), Vec::new());
+        let fresh = || Line::new(Pair::unevaluated(at(0.0)));
+        lines.resize_with(60, fresh);
+        let mut clocks = [0.0; 60];
+        for (zone, tenths, d) in walk {
+            let line = &mut lines[zone as usize];
+            let t = &mut clocks[zone as usize];
+            *t += f64::from(tenths) / 10.0;
+            let last = line.last;
+            let commit = line.fix(*t, d);
+            if table.find(zone).is_none() {
+                table.put(zone, &Pair::unevaluated(at(0.0)), false);
+            }
+            let place = table.find(zone).unwrap();
+            let context = context(&line.silences);
+            let stepped = table.step(|| line.rules, &context, place, &seen(*t, d, last));
+            prop_assert_eq!(stepped.commit, commit);
+            let running = lines.iter().filter(|line| line.pair.votes.is_some()).count();
+            prop_assert_eq!(table.running() as usize, running);
+            if lines[zone as usize].pair.is_away() && tenths % 3 == 0 {
+                table.remove(zone);
+                lines[zone as usize] = fresh();
+            }
+            let have = table.iter().count();
+            prop_assert_eq!(have, table.len());
+        }
+    }
+
     /// PAIR-4: sweeping votes at any time, any number of times, changes nothing.
     #[test]
     fn pair_4_lazy_equals_eager(
@@ -257,8 +299,8 @@ fn pair_6_a_boundary_passed_before_an_idle_end_is_the_entrys() {
     let mut line = Line::new(Pair::unevaluated(at(0.0)));
     let mut fix = |t: f64, d: f64, says: Option<Side>| {
         let seen = Seen { observation: says, ..seen(t, d, line.last) };
-        line.last = Some(seen.time);
-        let (pair, commit) = step(&line.rules, &line.context, line.pair, &seen);
+        line.last = Some((t, d));
+        let (pair, commit) = step(&line.rules, &context(&line.silences), line.pair, &seen);
         line.pair = pair;
         commit
     };
