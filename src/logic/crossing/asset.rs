@@ -13,7 +13,7 @@ use super::first::{self, FirstEvaluation};
 use super::ground::{ActiveZone, Ground};
 use super::machine::Commit;
 use super::observe::Side;
-use super::pair::{Before, Pair, Seen};
+use super::pair::{Before, Measured, Pair, Seen};
 use super::pass::PassTrack;
 use super::silences::{Silence, Silences};
 use super::table::{Begun, PairTable};
@@ -274,11 +274,17 @@ impl AssetCrossing {
         let displaced = std::mem::take(&mut self.displaced);
         let mut silences = std::mem::take(&mut self.remembered.silences);
         let silence = self.note_silence(&mut silences, decide, fix.time);
+        let before = self.remembered.last;
         let turn = Turn {
             decide,
             limits,
-            fix,
-            before: self.remembered.last.map(|l| Before { time: l.time, position: l.position }),
+            fix: Measured {
+                time: fix.time,
+                position: fix.position,
+                clear_m: 2.0 * fix.accuracy_m,
+                before: before.map(|last| Before { time: last.time, position: last.position }),
+            },
+            accuracy_m: fix.accuracy_m,
             silence,
             context: Context {
                 silence_limit: limits.silence,
@@ -330,10 +336,9 @@ impl AssetCrossing {
     fn forget_what_is_away(&mut self, candidates: &[u32], away: &mut Vec<u32>) {
         away.clear();
         let table = &self.pairs.table;
-        away.extend(table.taken().filter(|slot| slot.is_away()).map(|slot| slot.zone));
+        away.extend(table.taken().filter(|slot| slot.is_away()).map(|slot| slot.zone()));
         for &zone in &*away {
-            let quiet = self.pairs.table.get(zone).is_some_and(|pair| pair.is_away());
-            if !quiet || self.pairs.may_pass(zone) || candidates.binary_search(&zone).is_ok() {
+            if self.pairs.may_pass(zone) || candidates.binary_search(&zone).is_ok() {
                 continue;
             }
             if self.pairs.forget(zone) {
@@ -377,12 +382,12 @@ impl AssetCrossing {
                 continue;
             }
             let zone = ground.zone(ix);
-            let reach_m = zone.margins.outside_m(turn.fix.accuracy_m).max(turn.clear_m());
+            let reach_m = zone.margins.outside_m(turn.accuracy_m).max(turn.fix.clear_m);
             let Some(located) = zone.zone().shape.locate_within(turn.fix.position, reach_m) else {
                 continue;
             };
             let seen = turn.seen(zone, &located);
-            if seen.observation == Some(Side::Outside) && seen.clear_side() == Some(Side::Outside) {
+            if seen.observation == Some(Side::Outside) && seen.is_clear(turn.fix.clear_m) {
                 continue;
             }
             if let Some(pair) = self.pair_of_absent(ground, zone, ix) {
@@ -393,7 +398,7 @@ impl AssetCrossing {
 
     /// Gives a pair to every zone that asks for passes and was jumped over.
     fn bring_crossed_to_life(&mut self, ground: &Ground, turn: &Turn<'_>, along: &mut Vec<u32>) {
-        let Some(from) = turn.before.filter(|_| ground.detects_passes()) else { return };
+        let Some(from) = turn.fix.before.filter(|_| ground.detects_passes()) else { return };
         ground.along(from.position, turn.fix.position, along);
         for &ix in &*along {
             let zone = ground.zone(ix);
@@ -423,16 +428,12 @@ impl AssetCrossing {
     fn step_first(&mut self, ground: &Ground, turn: &Turn<'_>) {
         let Some(mut first) = self.remembered.first.take() else { return };
         let seen = Seen {
-            time: turn.fix.time,
-            position: turn.fix.position,
             observation: Some(Side::Outside),
             distance_m: f64::MAX,
             inside: false,
-            clear_m: turn.clear_m(),
-            before: turn.before,
             before_m: None,
         };
-        let answered = first.step(|asked| turn.rules(asked), &turn.context, &seen);
+        let answered = first.step(|asked| turn.rules(asked), &turn.context, &turn.fix, &seen);
         let fresh = ground.zones().iter().enumerate().filter(|(ix, zone)| {
             let own = self.pairs.table.find(*ix as u32);
             let asked = (zone.confirm, zone.confirm_for);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::bracket::Context;
 use super::ground::{ActiveZone, Ground};
 use super::machine::{self, VoteRules};
-use super::pair::{Pair, Seen, span_nanos};
+use super::pair::{Measured, Pair, Seen, span_nanos};
 use crate::units::{EventTime, LayerId, Span};
 
 /// What a zone asks for: votes, and the time that they span.
@@ -66,12 +66,13 @@ impl FirstEvaluation {
         &mut self,
         rules: impl Fn(Asked) -> VoteRules,
         context: &Context<'_>,
+        fix: &Measured,
         seen: &Seen,
     ) -> Vec<Asked> {
         let mut answered = Vec::new();
         for class in self.classes.iter_mut().filter(|class| class.pair.committed.is_none()) {
             let asked = (class.confirm, class.confirm_for);
-            let (pair, commit) = machine::step(&rules(asked), context, class.pair, seen);
+            let (pair, commit) = machine::step(&rules(asked), context, class.pair, fix, seen);
             class.pair = Pair { was_inside: None, ..pair };
             if commit.is_some() {
                 answered.push(asked);

@@ -14,7 +14,7 @@
 
 use super::bracket::{self, Context};
 use super::observe::Side;
-use super::pair::{Change, Pair, Run, Seen, Votes};
+use super::pair::{Change, Measured, Pair, Run, Seen, Votes};
 use super::silences::Silence;
 use crate::logic::event::Certainty;
 use crate::units::{EventTime, Position, Span};
@@ -71,18 +71,19 @@ pub fn step(
     rules: &VoteRules,
     context: &Context<'_>,
     mut pair: Pair,
+    fix: &Measured,
     seen: &Seen,
 ) -> (Pair, Option<Commit>) {
-    if seen.before.is_some_and(|before| seen.time < before.time) {
-        pair.stepped_back(seen.time, rules.window);
+    if fix.stepped_back() {
+        pair.stepped_back(fix.time, rules.window);
     }
-    expire(&mut pair, seen.time);
-    note_bracket(&mut pair, seen);
+    expire(&mut pair, fix.time);
+    note_bracket(&mut pair, fix, seen);
     let commit = match pair.committed {
-        Some(committed) => vote(rules, &mut pair, committed, seen),
-        None => first_evaluation(rules, &mut pair, seen),
+        Some(committed) => vote(rules, &mut pair, committed, fix, seen),
+        None => first_evaluation(rules, &mut pair, fix, seen),
     };
-    let commit = commit.map(|side| settle(context, &mut pair, side, seen));
+    let commit = commit.map(|side| settle(context, &mut pair, side, fix, seen));
     pair.was_inside = Some(seen.inside);
     (pair, commit)
 }
@@ -97,11 +98,11 @@ fn expire(pair: &mut Pair, now: EventTime) {
 }
 
 /// Moves both ends of the bracket and the last change of sign.
-fn note_bracket(pair: &mut Pair, seen: &Seen) {
+fn note_bracket(pair: &mut Pair, fix: &Measured, seen: &Seen) {
     if pair.not_after.is_none() {
-        pair.change = change_of_sign(pair.was_inside, seen).or(pair.change);
+        pair.change = change_of_sign(pair.was_inside, fix, seen).or(pair.change);
     }
-    let clear = seen.clear_side();
+    let clear = seen.is_clear(fix.clear_m).then_some(seen.side());
     let run = pair.run.filter(|run| Some(run.side) == clear);
     pair.run = clear.map(|side| Run { side, len: run.map_or(1, |_| 2) });
     let outside_vote = seen.observation == Some(Side::Outside);
@@ -114,10 +115,10 @@ fn note_bracket(pair: &mut Pair, seen: &Seen) {
         pair.not_after = None;
     }
     match (clear, run) {
-        (Some(side), Some(_)) if side == committed => clear_of_boundary(pair, seen.time),
+        (Some(side), Some(_)) if side == committed => clear_of_boundary(pair, fix.time),
         (Some(_), Some(_)) if pair.not_after.is_none() => {
             // A run reaches up to the fix before this one.
-            pair.not_after = seen.before.map(|before| before.time.min(seen.time));
+            pair.not_after = fix.before.map(|before| before.time.min(fix.time));
         }
         _ => {}
     }
@@ -130,61 +131,78 @@ fn clear_of_boundary(pair: &mut Pair, now: EventTime) {
 }
 
 /// d interpolated to zero between the last fix and this one, where its sign changed.
-fn change_of_sign(was_inside: Option<bool>, seen: &Seen) -> Option<Change> {
+fn change_of_sign(was_inside: Option<bool>, fix: &Measured, seen: &Seen) -> Option<Change> {
     was_inside.filter(|was| *was != seen.inside)?;
-    let last = seen.before?;
+    let before = fix.before?;
     let before_m = seen.before_m.expect("asked where the sign has changed");
     let (from, to) = (before_m.abs(), seen.distance_m.abs());
     let share = if from + to > 0.0 { from / (from + to) } else { 0.0 };
-    let last_time = last.time.min(seen.time);
-    let step = Span::from_secs_f64((seen.time - last_time).secs_f64() * share);
+    let from = before.time.min(fix.time);
+    let step = Span::from_secs_f64((fix.time - from).secs_f64() * share);
     let mix = |a: f64, b: f64| a + (b - a) * share;
-    let (a, b) = (last.position, seen.position);
+    let (a, b) = (before.position, fix.position);
     // Across the antimeridian the short way round.
     let east = (b.lon_deg() - a.lon_deg() + 540.0).rem_euclid(360.0) - 180.0;
     let lon = (a.lon_deg() + east * share + 540.0).rem_euclid(360.0) - 180.0;
     let position = Position::new(mix(a.lat_deg(), b.lat_deg()), lon)?;
-    Some(Change { at: last_time + step, position })
+    Some(Change { at: from + step, position })
 }
 
 /// The table's two rows. Gives the side to commit.
-fn vote(rules: &VoteRules, pair: &mut Pair, committed: Side, seen: &Seen) -> Option<Side> {
+fn vote(
+    rules: &VoteRules,
+    pair: &mut Pair,
+    committed: Side,
+    fix: &Measured,
+    seen: &Seen,
+) -> Option<Side> {
     match seen.observation? {
         side if side == committed => {
             pair.votes = None;
             None
         }
-        side => cast(rules, pair, side, seen),
+        side => cast(rules, pair, side, fix.time),
     }
 }
 
 /// PAIR-6: voted both ways, or outside after a minute of Unsure without a vote.
-fn first_evaluation(rules: &VoteRules, pair: &mut Pair, seen: &Seen) -> Option<Side> {
+fn first_evaluation(
+    rules: &VoteRules,
+    pair: &mut Pair,
+    fix: &Measured,
+    seen: &Seen,
+) -> Option<Side> {
     match seen.observation {
         Some(side) => {
             pair.votes = pair.votes.filter(|votes| votes.side == side);
-            cast(rules, pair, side, seen)
+            cast(rules, pair, side, fix.time)
         }
         None if pair.votes.is_some() => None,
-        None => (seen.time - pair.idle_since >= FIRST_EVALUATION_IDLE).then_some(Side::Outside),
+        None => (fix.time - pair.idle_since >= FIRST_EVALUATION_IDLE).then_some(Side::Outside),
     }
 }
 
 /// Casts one vote; gives its side when there are enough, spanning long enough.
-fn cast(rules: &VoteRules, pair: &mut Pair, side: Side, seen: &Seen) -> Option<Side> {
+fn cast(rules: &VoteRules, pair: &mut Pair, side: Side, now: EventTime) -> Option<Side> {
     let votes = pair.votes.get_or_insert(Votes {
         side,
         count: 0,
-        first: seen.time,
-        deadline: seen.time + rules.window,
+        first: now,
+        deadline: now + rules.window,
     });
     votes.count = votes.count.saturating_add(1);
-    let enough = votes.count >= rules.confirm && seen.time - votes.first >= rules.confirm_for;
+    let enough = votes.count >= rules.confirm && now - votes.first >= rules.confirm_for;
     enough.then_some(side)
 }
 
 /// Commits `side`, says how it is known, and makes the pair ready for the next crossing.
-fn settle(context: &Context<'_>, pair: &mut Pair, side: Side, seen: &Seen) -> Commit {
+fn settle(
+    context: &Context<'_>,
+    pair: &mut Pair,
+    side: Side,
+    fix: &Measured,
+    seen: &Seen,
+) -> Commit {
     assert!(pair.committed != Some(side), "a commit changes the membership (INV-1)");
     let votes = pair.votes.take();
     let first = pair.committed.is_none();
@@ -213,7 +231,7 @@ fn settle(context: &Context<'_>, pair: &mut Pair, side: Side, seen: &Seen) -> Co
         pair.change = None;
     }
     match (pair.run, votes) {
-        (Some(run), _) if run.side == side && run.len >= 2 => clear_of_boundary(pair, seen.time),
+        (Some(run), _) if run.side == side && run.len >= 2 => clear_of_boundary(pair, fix.time),
         // Not observed: its own near end says little, its first vote does.
         (_, Some(votes)) if commit.certainty != Certainty::Observed => {
             pair.not_before = votes.first;

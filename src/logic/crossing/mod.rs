@@ -3,7 +3,7 @@
 //! `ground` holds the zones in force; `observe` says Inside, Outside or Unsure; `pair` is what is
 //! remembered of one (asset, zone); `machine` is the pure step; `bracket` names what a crossing is
 //! called; `pass` follows a path past a zone; `first` is the common first evaluation; `turn` is
-//! one fix; `asset` runs all pairs of one asset. `packed` and `table` are how pairs lie in memory,
+//! one fix; `asset` runs all pairs of one asset. `slot` and `table` are how pairs lie in memory,
 //! `silences` is what the brackets of one asset share, `wheel` sweeps votes that ran out.
 //!
 //! Always holds: per pair, commits alternate (INV-1); time is applied before the observation.
@@ -15,10 +15,10 @@ pub mod first;
 pub mod ground;
 pub mod machine;
 pub mod observe;
-pub mod packed;
 pub mod pair;
 pub mod pass;
 pub mod silences;
+pub mod slot;
 pub mod table;
 mod turn;
 pub mod wheel;

@@ -78,28 +78,20 @@ pub struct Pair {
     pub idle_since: EventTime,
 }
 
-/// One ordered, usable, measured fix as one zone sees it.
+/// One ordered, usable, measured fix: the same for every zone.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Seen {
+pub struct Measured {
     /// When.
     pub time: EventTime,
     /// Where.
     pub position: Position,
-    /// OBS-1.
-    pub observation: Observation,
-    /// Signed distance to the boundary in metres.
-    pub distance_m: f64,
-    /// The half-open test.
-    pub inside: bool,
     /// u: twice the accuracy, in metres.
     pub clear_m: f64,
     /// The asset's measured fix before this one.
     pub before: Option<Before>,
-    /// Metres from that fix to the boundary; asked only where the sign has changed since.
-    pub before_m: Option<f64>,
 }
 
-/// The asset's measured fix before the one that is seen: the same for every zone.
+/// When and where the measured fix before was.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Before {
     /// When.
@@ -108,16 +100,35 @@ pub struct Before {
     pub position: Position,
 }
 
+impl Measured {
+    /// Whether the receiver's clock has stepped back since the fix before (TIME-4).
+    pub fn stepped_back(&self) -> bool {
+        self.before.is_some_and(|before| self.time < before.time)
+    }
+}
+
+/// What one fix says of one zone.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Seen {
+    /// OBS-1.
+    pub observation: Observation,
+    /// Signed distance to the boundary in metres.
+    pub distance_m: f64,
+    /// The half-open test.
+    pub inside: bool,
+    /// Metres from the fix before to the boundary; asked only where the sign has changed since.
+    pub before_m: Option<f64>,
+}
+
 impl Seen {
-    /// The side on which this fix lies by at least u.
-    pub fn clear_side(&self) -> Option<Side> {
-        if self.inside && self.distance_m <= -self.clear_m {
-            Some(Side::Inside)
-        } else if !self.inside && self.distance_m >= self.clear_m {
-            Some(Side::Outside)
-        } else {
-            None
-        }
+    /// Whether this fix lies at least `clear_m` off the boundary, on its side.
+    pub fn is_clear(&self, clear_m: f64) -> bool {
+        let off_m = if self.inside { -self.distance_m } else { self.distance_m };
+        off_m >= clear_m
+    }
+    /// The side on which this fix lies.
+    pub const fn side(&self) -> Side {
+        if self.inside { Side::Inside } else { Side::Outside }
     }
 }
 
@@ -146,6 +157,16 @@ impl Pair {
         pair.away = 2;
         pair.was_inside = Some(was_inside);
         pair
+    }
+
+    /// Whether nothing is open: committed, no vote, no far end, the last fix on the committed side.
+    /// Whatever else is remembered of the boundary matters only until then: the next crossing
+    /// needs a change of sign that is still to come.
+    pub fn is_quiet(&self) -> bool {
+        self.votes.is_none()
+            && self.not_after.is_none()
+            && self.committed.is_some()
+            && self.committed.map(Side::is_inside) == self.was_inside
     }
 
     /// Whether this pair may be forgotten: what [`Pair::away`] makes of the asset's last fix is

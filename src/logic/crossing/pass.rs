@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::asset::What;
 use super::bracket::Context;
 use super::observe::Side;
-use super::pair::{Pair, Seen, span_nanos};
+use super::pair::{Measured, Pair, Seen, span_nanos};
 use crate::logic::geometry::Shape;
 use crate::units::{EventTime, Position, Span};
 
@@ -53,16 +53,16 @@ impl PassTrack {
         shape: &Shape,
         (before, after): (&Pair, &Pair),
         context: &Context<'_>,
+        (fix, silence): (&Measured, Span),
         seen: &Seen,
-        silence: Span,
     ) -> Option<What> {
         let outside = Some(Side::Outside);
         if before.committed != outside || after.committed != outside {
             *self = Self::default();
             return None;
         }
-        let here = Point { time: seen.time, position: seen.position };
-        let last = seen.before.map(|last| Point { time: last.time, position: last.position });
+        let here = Point { time: fix.time, position: fix.position };
+        let last = fix.before.map(|last| Point { time: last.time, position: last.position });
         self.silence = self.silence.max(silence);
         if before.away >= 1 && self.from.is_none() {
             *self = Self { from: last, silence, ..Self::default() };
@@ -71,7 +71,7 @@ impl PassTrack {
             let segment = shape.crossing(last.position, here.position);
             self.path_crossed |= segment.is_some();
         }
-        let clear = seen.observation == outside && seen.clear_side() == outside;
+        let clear = seen.observation == outside && seen.is_clear(fix.clear_m);
         if !clear {
             // Not there yet, or the end of the line was an outlier: the path goes on.
             self.crossed = None;

@@ -1,23 +1,26 @@
 //! The live pairs of one asset, found by zone.
 //!
-//! Open addressing over sixteen-byte slots, because an asset has few pairs at most times and
-//! hundreds in a city of zones, and a step must not search for its own. What is open of a pair
-//! lies in a second list, because few are.
+//! Open addressing over twelve-byte slots, because an asset has few pairs at most times and
+//! hundreds in a city of zones, and a step must not search for its own. Pairs at which something
+//! is open are few; they lie in a second list, whole.
 //!
-//! Always holds: a zone has at most one pair; every open pair's place is its own; the table is at
+//! Always holds: a zone has at most one pair; every open pair's room is its own; the table is at
 //! most [`LOAD`] full and shrinks with its pairs. The order in which pairs are given depends on
 //! the table's past: nobody may let an answer depend on it.
 //! Does not know: zones, events.
 
 use super::bracket::Context;
 use super::machine::{self, Commit, VoteRules};
-use super::packed::{NOT_OPEN, Open, Packed, open_of};
-use super::pair::{Pair, Seen, Votes};
+use super::pair::{Measured, Pair, Seen, Votes};
+use super::slot::Slot;
 use crate::units::EventTime;
 
-/// At most this share of the slots is taken, as a fraction: a search then looks at about three
-/// (Knuth 6.4, linear probing: (1 + 1/(1 − 13/16)) / 2), all in one or two cache lines.
-const LOAD: (usize, usize) = (13, 16);
+/// At most this share of the slots is taken, as a fraction: a search then looks at fewer than two
+/// (Knuth 6.4, linear probing: (1 + 1/(1 − 5/8)) / 2), in one cache line at most times.
+const LOAD: (usize, usize) = (5, 8);
+
+/// No room.
+const NONE: u32 = u32::MAX;
 
 /// A vote that has just begun, for the wheel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,10 +45,10 @@ pub struct Stepped {
 /// The live pairs of one asset.
 #[derive(Debug)]
 pub struct PairTable {
-    slots: Box<[Packed]>,
+    slots: Box<[Slot]>,
     len: u32,
     open: Vec<Room>,
-    /// The first free room; [`NOT_OPEN`] where all are taken.
+    /// The first free room; [`NONE`] where all are taken.
     free: u32,
     /// How many rooms are taken.
     open_len: u32,
@@ -53,12 +56,27 @@ pub struct PairTable {
     running: u32,
 }
 
-/// Room for what is open of one pair.
+/// Room for one open pair.
 #[derive(Clone, Copy, Debug)]
 enum Room {
     /// The next free one.
     Free(u32),
     Taken(Open),
+}
+
+/// A pair at which something is open.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    pair: Pair,
+    /// The running vote has been swept (PAIR-4): shown as resolved, and no event knows of it.
+    lapsed: bool,
+}
+
+impl Open {
+    /// The running vote, unless it has been swept.
+    fn running(&self) -> Option<Votes> {
+        self.pair.votes.filter(|_| !self.lapsed)
+    }
 }
 
 /// Where a pair is, until pairs come or go.
@@ -76,7 +94,7 @@ impl Default for PairTable {
             slots: Box::default(),
             len: 0,
             open: Vec::new(),
-            free: NOT_OPEN,
+            free: NONE,
             open_len: 0,
             running: 0,
         }
@@ -104,8 +122,8 @@ impl PairTable {
         let mut at = (spread(zone) * slots.len() as u64 >> 32) as usize;
         loop {
             match slots.get(at) {
-                Some(slot) if slot.zone == zone => return Ok(at),
-                Some(slot) if slot.zone == Packed::NO_ZONE => return Err(at),
+                Some(slot) if slot.zone() == zone => return Ok(at),
+                Some(slot) if slot.is_vacant() => return Err(at),
                 Some(_) => at += 1,
                 None if slots.is_empty() => return Err(0),
                 None => at = 0,
@@ -119,57 +137,55 @@ impl PairTable {
         self.search(zone).ok().map(Place)
     }
 
-    /// What the last fix was to the pair there.
-    pub fn was_inside(&self, place: Place) -> Option<bool> {
-        self.slots[place.0].was_inside()
+    /// What the half-open test said of the fix before to the pair there.
+    #[inline]
+    pub fn was_inside(&self, Place(at): Place) -> Option<bool> {
+        let slot = &self.slots[at];
+        self.open(slot).map_or(Some(slot.is_inside()), |open| open.pair.was_inside)
     }
 
     /// The pair there.
+    #[inline]
     pub fn at(&self, place: Place) -> Pair {
-        self.pair_at(&self.slots[place.0])
-    }
-
-    /// A zone's pair.
-    pub fn get(&self, zone: u32) -> Option<Pair> {
-        self.search(zone).ok().map(|at| self.pair_at(&self.slots[at]))
+        self.pair(&self.slots[place.0])
     }
 
     /// Every pair with its zone, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, Pair)> {
-        self.taken().map(|slot| (slot.zone, self.pair_at(slot)))
+        self.taken().map(|slot| (slot.zone(), self.pair(slot)))
     }
 
-    /// Every pair as it is packed, in no order.
-    pub fn taken(&self) -> impl Iterator<Item = &Packed> {
-        self.slots.iter().filter(|slot| slot.zone != Packed::NO_ZONE)
+    /// Every slot that holds a pair, in no order.
+    pub fn taken(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().filter(|slot| !slot.is_vacant())
     }
 
     /// The zones of all pairs, in no order, into `zones`.
     pub fn zones(&self, zones: &mut Vec<u32>) {
         zones.clear();
-        zones.extend(self.taken().map(|slot| slot.zone));
+        zones.extend(self.taken().map(Slot::zone));
     }
 
     /// Every running vote that has not been swept, with its zone, in no order.
     pub fn votes(&self) -> impl Iterator<Item = (u32, Votes)> {
-        self.taken().filter_map(|slot| Some((slot.zone, self.room(slot.open())?.running()?)))
+        self.taken().filter_map(|slot| Some((slot.zone(), self.open(slot)?.running()?)))
     }
 
-    fn room(&self, place: u32) -> Option<&Open> {
-        match self.open.get(place as usize) {
-            Some(Room::Taken(open)) => Some(open),
-            _ => None,
-        }
+    fn open(&self, slot: &Slot) -> Option<&Open> {
+        let room = slot.room()?;
+        let Room::Taken(open) = &self.open[room as usize] else { unreachable!("an open pair's") };
+        Some(open)
     }
 
-    fn pair_at(&self, slot: &Packed) -> Pair {
-        slot.pair(self.room(slot.open()))
+    fn pair(&self, slot: &Slot) -> Pair {
+        let quiet = slot.quiet();
+        quiet.unwrap_or_else(|| self.open(slot).expect("quiet or open").pair)
     }
 
     /// Puts a pair into place, where its zone has one or none; whether the store has a row that
     /// says the same.
     pub fn put(&mut self, zone: u32, pair: &Pair, stored: bool) {
-        assert!(zone != Packed::NO_ZONE, "a zone has a place");
+        assert!(zone < Slot::ZONES_MAX, "fewer zones than that are in force");
         let at = self.search(zone).unwrap_or_else(|_| self.vacant(zone));
         self.store(at, pair);
         self.slots[at].set_dirty(!stored);
@@ -184,15 +200,15 @@ impl PairTable {
             self.resize(wanted + wanted / 6);
         }
         let at = self.search(zone).expect_err("it has no pair");
-        self.slots[at] = Packed::of(zone);
+        self.slots[at] = Slot::of(zone);
         self.len += 1;
         at
     }
 
     fn resize(&mut self, slots: usize) {
-        let before = std::mem::replace(&mut self.slots, vec![Packed::VACANT; slots].into());
-        for slot in before.iter().filter(|slot| slot.zone != Packed::NO_ZONE) {
-            let at = self.search(slot.zone).expect_err("a zone has one pair");
+        let before = std::mem::replace(&mut self.slots, vec![Slot::VACANT; slots].into());
+        for slot in before.iter().filter(|slot| !slot.is_vacant()) {
+            let at = self.search(slot.zone()).expect_err("a zone has one pair");
             self.slots[at] = *slot;
         }
     }
@@ -201,24 +217,26 @@ impl PairTable {
     pub fn remove(&mut self, zone: u32) -> Option<bool> {
         let mut hole = self.search(zone).ok()?;
         let slot = self.slots[hole];
-        self.running -= u32::from(self.close(slot.open()).is_some_and(|o| o.running().is_some()));
+        if let Some(room) = slot.room() {
+            self.running -= u32::from(self.close(room).running().is_some());
+        }
         self.len -= 1;
         let count = self.slots.len();
         let mut at = hole;
         loop {
             at = (at + 1) % count;
             let next = self.slots[at];
-            if next.zone == Packed::NO_ZONE {
+            if next.is_vacant() {
                 break;
             }
             // Whoever would be found before its hole keeps its place (Knuth 6.4, algorithm R).
-            let home = (spread(next.zone) * count as u64 >> 32) as usize;
+            let home = (spread(next.zone()) * count as u64 >> 32) as usize;
             if (at + count - home) % count >= (at + count - hole) % count {
                 self.slots[hole] = next;
                 hole = at;
             }
         }
-        self.slots[hole] = Packed::VACANT;
+        self.slots[hole] = Slot::VACANT;
         if self.len() * 4 < count {
             self.resize(self.len() * LOAD.1 / LOAD.0 + usize::from(self.len > 0));
         }
@@ -232,13 +250,13 @@ impl PairTable {
         rules: impl FnOnce() -> VoteRules,
         context: &Context<'_>,
         Place(at): Place,
+        fix: &Measured,
         seen: &Seen,
     ) -> Stepped {
-        let back = seen.before.is_some_and(|before| seen.time < before.time);
-        if !back && self.slots[at].stay_quiet(seen) {
+        if !fix.stepped_back() && self.slots[at].stay_quiet(fix, seen) {
             return Stepped::default();
         }
-        self.step_open(&rules(), context, at, seen)
+        self.step_open(&rules(), context, at, fix, seen)
     }
 
     /// The whole step of the machine, for a pair that is not quiet or will not be.
@@ -248,10 +266,11 @@ impl PairTable {
         rules: &VoteRules,
         context: &Context<'_>,
         at: usize,
+        fix: &Measured,
         seen: &Seen,
     ) -> Stepped {
-        let before = self.pair_at(&self.slots[at]);
-        let (pair, commit) = machine::step(rules, context, before, seen);
+        let before = self.pair(&self.slots[at]);
+        let (pair, commit) = machine::step(rules, context, before, fix, seen);
         let begun = self.store(at, &pair);
         self.slots[at].set_dirty(true);
         let reversed =
@@ -261,67 +280,65 @@ impl PairTable {
 
     /// Puts a stepped pair back. Gives the vote that has begun to run, or runs again.
     fn store(&mut self, at: usize, pair: &Pair) -> Option<Begun> {
-        let place = self.slots[at].open();
-        let ran = self.room(place).and_then(Open::running);
-        let open = open_of(pair);
-        let runs = open.as_ref().and_then(Open::running);
-        self.running = self.running + u32::from(runs.is_some()) - u32::from(ran.is_some());
-        let place = match open {
-            Some(open) if place != NOT_OPEN => {
-                self.open[place as usize] = Room::Taken(open);
-                place
+        let slot = self.slots[at];
+        let ran = self.open(&slot).and_then(Open::running);
+        self.running = self.running + u32::from(pair.votes.is_some()) - u32::from(ran.is_some());
+        match (slot.room(), pair.is_quiet()) {
+            (None, true) => self.slots[at].put(pair),
+            (Some(room), true) => {
+                self.close(room);
+                self.slots[at].put(pair);
             }
-            Some(open) => self.keep(open),
-            None => {
-                self.close(place);
-                NOT_OPEN
+            (None, false) => {
+                let room = self.keep(pair);
+                self.slots[at].open(room);
             }
-        };
-        let slot = &mut self.slots[at];
-        slot.hold(pair);
-        slot.set_open(place);
+            (Some(room), false) => {
+                self.open[room as usize] = Room::Taken(Open { pair: *pair, lapsed: false });
+            }
+        }
         let began = |votes: &Votes| ran.is_none_or(|ran| ran.deadline != votes.deadline);
-        let zone = slot.zone;
-        runs.filter(began).map(|votes| Begun { zone, deadline: votes.deadline })
+        let votes = pair.votes.filter(began)?;
+        Some(Begun { zone: slot.zone(), deadline: votes.deadline })
     }
 
-    fn keep(&mut self, open: Open) -> u32 {
+    fn keep(&mut self, pair: &Pair) -> u32 {
         self.open_len += 1;
-        let place = self.free;
-        if let Some(room) = self.open.get_mut(place as usize) {
-            let Room::Free(next) = *room else { unreachable!("a free room is free") };
+        let taken = Room::Taken(Open { pair: *pair, lapsed: false });
+        if self.free != NONE {
+            let room = self.free;
+            let Room::Free(next) = self.open[room as usize] else { unreachable!("a free room") };
             self.free = next;
-            *room = Room::Taken(open);
-            return place;
+            self.open[room as usize] = taken;
+            return room;
         }
-        let place = self.open.len() as u32;
-        assert!(place < NOT_OPEN, "fewer zones than that are in force");
-        // As many again at a time would leave half of the rooms empty.
         if self.open.len() == self.open.capacity() {
+            // As many again at a time would leave half of the rooms empty.
             self.open.reserve_exact(1 + self.open.len() / 4);
         }
-        self.open.push(Room::Taken(open));
-        place
+        self.open.push(taken);
+        self.open.len() as u32 - 1
     }
 
-    fn close(&mut self, place: u32) -> Option<Open> {
-        let open = *self.room(place)?;
-        self.open[place as usize] = Room::Free(self.free);
-        self.free = place;
+    fn close(&mut self, room: u32) -> Open {
+        let freed = std::mem::replace(&mut self.open[room as usize], Room::Free(self.free));
+        let Room::Taken(open) = freed else { unreachable!("an open pair's room") };
+        self.free = room;
         self.open_len -= 1;
-        if self.open_len == 0 {
+        // One room stays for the next that opens; what a burst left behind does not.
+        if self.open_len == 0 && self.open.len() > 1 {
             self.open = Vec::new();
-            self.free = NOT_OPEN;
+            self.free = NONE;
         }
-        Some(open)
+        open
     }
 
     /// PAIR-4: the vote with this deadline has run out. Only what is shown changes. Gives whether
     /// it was running until now.
     pub fn sweep(&mut self, begun: Begun) -> bool {
         let Ok(at) = self.search(begun.zone) else { return false };
-        let place = self.slots[at].open() as usize;
-        let Some(Room::Taken(open)) = self.open.get_mut(place) else { return false };
+        let Some(room) = self.slots[at].room() else { return false };
+        let Room::Taken(open) = &mut self.open[room as usize] else { return false };
         let due = open.running().is_some_and(|votes| votes.deadline == begun.deadline);
         open.lapsed |= due;
         self.running -= u32::from(due);
@@ -333,8 +350,8 @@ impl PairTable {
     pub fn take_dirty(&mut self, mut row: impl FnMut(u32, Pair, bool) -> bool) {
         for at in 0..self.slots.len() {
             let slot = self.slots[at];
-            if slot.zone != Packed::NO_ZONE && slot.is_dirty() {
-                let stored = row(slot.zone, self.pair_at(&slot), slot.is_stored());
+            if !slot.is_vacant() && slot.is_dirty() {
+                let stored = row(slot.zone(), self.pair(&slot), slot.is_stored());
                 self.slots[at].set_dirty(false);
                 self.slots[at].set_stored(stored);
             }

@@ -3,27 +3,26 @@
 //! Always holds: what is the same for every zone is worked out once a fix.
 //! Does not know: which zones there are.
 
-use super::asset::{Happening, Heard, Limits, Pairs, What};
+use super::asset::{Happening, Limits, Pairs, What};
 use super::bracket::Context;
 use super::first;
 use super::ground::ActiveZone;
 use super::machine::VoteRules;
 use super::observe::Side;
-use super::pair::{Before, Seen};
+use super::pair::{Measured, Seen};
 use super::pass::PassTrack;
 use super::table::{Begun, Place};
 use crate::logic::config::Decide;
 use crate::logic::geometry::Located;
-use crate::units::Span;
+use crate::units::{EventTime, Span};
 
 /// One fix and all that is the same for every zone it touches.
 pub(super) struct Turn<'a> {
     pub(super) decide: &'a Decide,
     pub(super) limits: Limits,
-    pub(super) fix: Heard,
-    /// The asset's measured fix before this one.
-    pub(super) before: Option<Before>,
-    /// The longest silence since then.
+    pub(super) fix: Measured,
+    pub(super) accuracy_m: f64,
+    /// The longest silence since the fix before.
     pub(super) silence: Span,
     pub(super) context: Context<'a>,
     /// No path leads to this fix from the last.
@@ -39,11 +38,6 @@ pub(super) struct Outcome<'a> {
 }
 
 impl Turn<'_> {
-    /// u.
-    pub(super) fn clear_m(&self) -> f64 {
-        2.0 * self.fix.accuracy_m
-    }
-
     pub(super) fn rules(&self, (confirm, confirm_for): first::Asked) -> VoteRules {
         let fixed = self.decide.vote_timeout;
         VoteRules::new(confirm, confirm_for, fixed, self.limits.interval)
@@ -51,13 +45,9 @@ impl Turn<'_> {
 
     pub(super) fn seen(&self, zone: &ActiveZone, located: &Located) -> Seen {
         Seen {
-            time: self.fix.time,
-            position: self.fix.position,
-            observation: zone.margins.observe(located, self.fix.accuracy_m),
+            observation: zone.margins.observe(located, self.accuracy_m),
             distance_m: located.distance_m,
             inside: located.inside,
-            clear_m: self.clear_m(),
-            before: self.before,
             before_m: None,
         }
     }
@@ -73,13 +63,13 @@ impl Turn<'_> {
         let shape = &zone.zone().shape;
         let mut seen = self.seen(zone, &shape.locate(self.fix.position));
         if pairs.table.was_inside(place).is_some_and(|was| was != seen.inside) {
-            let before = self.before.map(|before| shape.locate(before.position));
+            let before = self.fix.before.map(|before| shape.locate(before.position));
             seen.before_m = before.map(|located| located.distance_m);
         }
         let passes = zone.zone().rules.detect_pass;
         let before = passes.then(|| pairs.table.at(place));
         let rules = || self.rules((zone.confirm, zone.confirm_for));
-        let stepped = pairs.table.step(rules, &self.context, place, &seen);
+        let stepped = pairs.table.step(rules, &self.context, place, &self.fix, &seen);
         out.begun.extend(stepped.begun);
         out.reversals += u32::from(stepped.reversed);
         match stepped.commit {
@@ -90,7 +80,7 @@ impl Turn<'_> {
                 let ended = pairs.visits.remove(&ix);
                 out.happenings.push(Happening { zone: ix, what: What::Crossed(commit, ended) });
             }
-            None => dwell(pairs, (ix, zone), &seen, out.happenings),
+            None => dwell(pairs, (ix, zone), self.fix.time, &seen, out.happenings),
         }
         if let Some(before) = before {
             let after = pairs.table.at(place);
@@ -100,7 +90,9 @@ impl Turn<'_> {
                 return;
             }
             let around = (&before, &after);
-            if let Some(what) = track.step(shape, around, &self.context, &seen, self.silence) {
+            if let Some(what) =
+                track.step(shape, around, &self.context, (&self.fix, self.silence), &seen)
+            {
                 out.happenings.push(Happening { zone: ix, what });
             }
         }
@@ -108,12 +100,18 @@ impl Turn<'_> {
 }
 
 /// `fence_dwell`: by the first agreeing fix at or after the deadline, never while EXITING.
-fn dwell(pairs: &mut Pairs, (ix, zone): (u32, &ActiveZone), seen: &Seen, out: &mut Vec<Happening>) {
+fn dwell(
+    pairs: &mut Pairs,
+    (ix, zone): (u32, &ActiveZone),
+    now: EventTime,
+    seen: &Seen,
+    out: &mut Vec<Happening>,
+) {
     let Some(dwell) = zone.zone().rules.dwell else { return };
     let Some(visit) = pairs.visits.get_mut(&ix) else { return };
     let agrees = seen.observation == Some(Side::Inside);
     let at = visit.dwell_from + dwell;
-    if agrees && !visit.dwell_sent && seen.time >= at {
+    if agrees && !visit.dwell_sent && now >= at {
         visit.dwell_sent = true;
         out.push(Happening { zone: ix, what: What::Dwelt { at, visit: visit.clone() } });
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::logic::crossing::observe::Margins;
-use crate::logic::crossing::pair::Before;
+use crate::logic::crossing::pair::{Before, Measured};
 use crate::logic::crossing::silences::Silences;
 use crate::logic::crossing::table::PairTable;
 use crate::logic::geometry::Located;
@@ -28,19 +28,22 @@ fn seconds(time: EventTime) -> f64 {
 }
 
 /// One fix; the zone's boundary is a meridian at longitude 11, outside to the east.
-fn seen(t: f64, d: f64, last: Option<(f64, f64)>) -> Seen {
+fn seen(t: f64, d: f64, last: Option<(f64, f64)>) -> (Measured, Seen) {
     let located = Located { inside: d <= 0.0, distance_m: d, hole_depth_m: None };
     let position = |d: f64| Position::new(48.0, 11.0 + d / 74_000.0).unwrap();
-    Seen {
+    let fix = Measured {
         time: at(t),
         position: position(d),
+        clear_m: 2.0 * ACCURACY_M,
+        before: last.map(|(t, d)| Before { time: at(t), position: position(d) }),
+    };
+    let seen = Seen {
         observation: MARGINS.observe(&located, ACCURACY_M),
         distance_m: d,
         inside: located.inside,
-        clear_m: 2.0 * ACCURACY_M,
-        before: last.map(|(t, d)| Before { time: at(t), position: position(d) }),
         before_m: last.map(|(_, d)| d),
-    }
+    };
+    (fix, seen)
 }
 
 struct Line {
@@ -70,13 +73,13 @@ impl Line {
         line
     }
     fn fix(&mut self, t: f64, d: f64) -> Option<Commit> {
-        let seen = seen(t, d, self.last);
+        let (fix, seen) = seen(t, d, self.last);
         if let Some((before, _)) = self.last.replace((t, d)) {
             let silence = Silence { from: at(before), span: at(t) - at(before) };
             self.silences.note(silence, Span::ZERO);
         }
         let context = Context { restarted_after: self.restarted_after, ..context(&self.silences) };
-        let (pair, commit) = step(&self.rules, &context, self.pair, &seen);
+        let (pair, commit) = step(&self.rules, &context, self.pair, &fix, &seen);
         self.pair = pair;
         commit
     }
@@ -262,7 +265,8 @@ proptest! {
             }
             let place = table.find(zone).unwrap();
             let context = context(&line.silences);
-            let stepped = table.step(|| line.rules, &context, place, &seen(*t, d, last));
+            let (fix, seen) = seen(*t, d, last);
+            let stepped = table.step(|| line.rules, &context, place, &fix, &seen);
             prop_assert_eq!(stepped.commit, commit);
             let running = lines.iter().filter(|line| line.pair.votes.is_some()).count();
             prop_assert_eq!(table.running() as usize, running);
@@ -298,9 +302,10 @@ proptest! {
 fn pair_6_a_boundary_passed_before_an_idle_end_is_the_entrys() {
     let mut line = Line::new(Pair::unevaluated(at(0.0)));
     let mut fix = |t: f64, d: f64, says: Option<Side>| {
-        let seen = Seen { observation: says, ..seen(t, d, line.last) };
+        let (fix, seen) = seen(t, d, line.last);
+        let seen = Seen { observation: says, ..seen };
         line.last = Some((t, d));
-        let (pair, commit) = step(&line.rules, &context(&line.silences), line.pair, &seen);
+        let (pair, commit) = step(&line.rules, &context(&line.silences), line.pair, &fix, &seen);
         line.pair = pair;
         commit
     };
