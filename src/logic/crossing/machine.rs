@@ -74,18 +74,31 @@ pub fn step(
     fix: &Measured,
     seen: &Seen,
 ) -> (Pair, Option<Commit>) {
+    let commit = advance(rules, context, &mut pair, fix, seen);
+    (pair, commit)
+}
+
+/// The same where the pair lies.
+#[inline]
+pub(super) fn advance(
+    rules: &VoteRules,
+    context: &Context<'_>,
+    pair: &mut Pair,
+    fix: &Measured,
+    seen: &Seen,
+) -> Option<Commit> {
     if fix.stepped_back() {
         pair.stepped_back(fix.time, rules.window);
     }
-    expire(&mut pair, fix.time);
-    note_bracket(&mut pair, fix, seen);
-    let commit = match pair.committed {
-        Some(committed) => vote(rules, &mut pair, committed, fix, seen),
-        None => first_evaluation(rules, &mut pair, fix, seen),
+    expire(pair, fix.time);
+    note_bracket(pair, fix, seen);
+    let side = match pair.committed {
+        Some(committed) => vote(rules, pair, committed, fix, seen),
+        None => first_evaluation(rules, pair, fix, seen),
     };
-    let commit = commit.map(|side| settle(context, &mut pair, side, fix, seen));
+    let commit = side.map(|side| settle(context, pair, side, fix, seen));
     pair.was_inside = Some(seen.inside);
-    (pair, commit)
+    commit
 }
 
 /// PAIR-2: a vote past its deadline resolves to the committed side.
@@ -196,6 +209,7 @@ fn cast(rules: &VoteRules, pair: &mut Pair, side: Side, now: EventTime) -> Optio
 }
 
 /// Commits `side`, says how it is known, and makes the pair ready for the next crossing.
+#[inline(never)]
 fn settle(
     context: &Context<'_>,
     pair: &mut Pair,

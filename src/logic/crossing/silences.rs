@@ -46,10 +46,14 @@ pub struct Silences(Vec<Silence>);
 impl Silences {
     /// One more, later than every other; shorter than `matters` are not kept, because no name
     /// follows from them (BRK-1).
+    #[inline]
     pub fn note(&mut self, silence: Silence, matters: Span) {
-        if silence.span <= matters {
-            return;
+        if silence.span > matters {
+            self.keep(silence);
         }
+    }
+
+    fn keep(&mut self, silence: Silence) {
         while self.0.last().is_some_and(|last| last.span < silence.span) {
             self.0.pop();
         }

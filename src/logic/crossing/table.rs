@@ -182,12 +182,19 @@ impl PairTable {
         quiet.unwrap_or_else(|| self.open(slot).expect("quiet or open").pair)
     }
 
-    /// Puts a pair into place, where its zone has one or none; whether the store has a row that
-    /// says the same.
+    /// Puts a pair into place, where its zone has none; whether the store has a row that says the
+    /// same.
     pub fn put(&mut self, zone: u32, pair: &Pair, stored: bool) {
         assert!(zone < Slot::ZONES_MAX, "fewer zones than that are in force");
-        let at = self.search(zone).unwrap_or_else(|_| self.vacant(zone));
-        self.store(at, pair);
+        assert!(self.find(zone).is_none(), "a zone has one pair");
+        let at = self.vacant(zone);
+        if pair.is_quiet() {
+            self.slots[at].put(pair);
+        } else {
+            self.running += u32::from(pair.votes.is_some());
+            let room = self.keep(*pair);
+            self.slots[at].open(room);
+        }
         self.slots[at].set_dirty(!stored);
         self.slots[at].set_stored(stored);
     }
@@ -260,7 +267,6 @@ impl PairTable {
     }
 
     /// The whole step of the machine, for a pair that is not quiet or will not be.
-    #[inline(never)]
     fn step_open(
         &mut self,
         rules: &VoteRules,
@@ -269,42 +275,37 @@ impl PairTable {
         fix: &Measured,
         seen: &Seen,
     ) -> Stepped {
-        let before = self.pair(&self.slots[at]);
-        let (pair, commit) = machine::step(rules, context, before, fix, seen);
-        let begun = self.store(at, &pair);
         self.slots[at].set_dirty(true);
-        let reversed =
-            before.votes.is_some() && pair.votes.is_none() && pair.committed == before.committed;
-        Stepped { commit, begun, reversed }
-    }
-
-    /// Puts a stepped pair back. Gives the vote that has begun to run, or runs again.
-    fn store(&mut self, at: usize, pair: &Pair) -> Option<Begun> {
         let slot = self.slots[at];
-        let ran = self.open(&slot).and_then(Open::running);
-        self.running = self.running + u32::from(pair.votes.is_some()) - u32::from(ran.is_some());
-        match (slot.room(), pair.is_quiet()) {
-            (None, true) => self.slots[at].put(pair),
-            (Some(room), true) => {
-                self.close(room);
-                self.slots[at].put(pair);
-            }
-            (None, false) => {
-                let room = self.keep(pair);
-                self.slots[at].open(room);
-            }
-            (Some(room), false) => {
-                self.open[room as usize] = Room::Taken(Open { pair: *pair, lapsed: false });
-            }
+        let room = if let Some(room) = slot.room() {
+            room
+        } else {
+            let quiet = slot.quiet().expect("quiet or open");
+            let room = self.keep(quiet);
+            self.slots[at].open(room);
+            room
+        };
+        let Room::Taken(open) = &mut self.open[room as usize] else { unreachable!("its room") };
+        let (before, ran) = (open.pair.votes, open.running());
+        let commit = machine::advance(rules, context, &mut open.pair, fix, seen);
+        let votes = open.pair.votes;
+        let begun = votes.filter(|votes| ran.is_none_or(|ran| ran.deadline != votes.deadline));
+        open.lapsed = false;
+        self.running = self.running + u32::from(votes.is_some()) - u32::from(ran.is_some());
+        if open.pair.is_quiet() {
+            let pair = self.close(room).pair;
+            self.slots[at].put(&pair);
         }
-        let began = |votes: &Votes| ran.is_none_or(|ran| ran.deadline != votes.deadline);
-        let votes = pair.votes.filter(began)?;
-        Some(Begun { zone: slot.zone(), deadline: votes.deadline })
+        Stepped {
+            commit,
+            begun: begun.map(|votes| Begun { zone: slot.zone(), deadline: votes.deadline }),
+            reversed: before.is_some() && votes.is_none() && commit.is_none(),
+        }
     }
 
-    fn keep(&mut self, pair: &Pair) -> u32 {
+    fn keep(&mut self, pair: Pair) -> u32 {
         self.open_len += 1;
-        let taken = Room::Taken(Open { pair: *pair, lapsed: false });
+        let taken = Room::Taken(Open { pair, lapsed: false });
         if self.free != NONE {
             let room = self.free;
             let Room::Free(next) = self.open[room as usize] else { unreachable!("a free room") };

@@ -24,13 +24,15 @@ pub struct Wheel<T> {
     slots: Vec<Vec<Entry<T>>>,
     /// The last tick that has been turned past.
     turned: i64,
+    /// When there is something to turn past again.
+    next_tick: BootTime,
     len: usize,
 }
 
 impl<T> Default for Wheel<T> {
     fn default() -> Self {
         let slots = std::iter::repeat_with(Vec::new).take(SLOTS).collect();
-        Self { slots, turned: i64::MIN, len: 0 }
+        Self { slots, turned: i64::MIN, next_tick: BootTime::from_nanos(i64::MIN), len: 0 }
     }
 }
 
@@ -63,11 +65,17 @@ impl<T> Wheel<T> {
 
     /// Turns up to `now`; `out` gets whatever has run out, tick by tick unless a whole turn was
     /// missed.
-    pub fn turn(&mut self, now: BootTime, mut out: impl FnMut(T)) {
-        let last = now.nanos().div_euclid(TICK.nanos());
-        if last <= self.turned {
-            return;
+    #[inline]
+    pub fn turn(&mut self, now: BootTime, out: impl FnMut(T)) {
+        if now >= self.next_tick {
+            self.turn_on(now, out);
         }
+    }
+
+    #[inline(never)]
+    fn turn_on(&mut self, now: BootTime, mut out: impl FnMut(T)) {
+        let last = now.nanos().div_euclid(TICK.nanos());
+        self.next_tick = BootTime::from_nanos(last.saturating_add(1).saturating_mul(TICK.nanos()));
         let first = self.turned.saturating_add(1).max(last.saturating_sub(SLOTS as i64 - 1));
         self.turned = last;
         for tick in first..=last {
