@@ -50,14 +50,15 @@ trait Play: Rival {
 
 impl<T: Rival> Play for T {
     fn play(&mut self, stream: &[Asked], say: &mut dyn FnMut(rivals::Said)) -> u64 {
-        let mut said = 0;
-        for (ix, asked) in stream.iter().enumerate() {
+        let (mut said, mut now_ms) = (0, 0);
+        for asked in stream {
+            if asked.time_ms != now_ms {
+                now_ms = asked.time_ms;
+                self.wait(now_ms);
+            }
             if let Some(what) = self.step(asked) {
                 said += 1;
                 say(what);
-            }
-            if stream.get(ix + 1).is_none_or(|next| next.device != asked.device) {
-                self.fix_is_over(asked);
             }
         }
         said

@@ -26,8 +26,6 @@ pub(crate) type Said = (u16, u16, bool);
 pub(crate) trait Rival {
     /// One fix asked about one fence.
     fn step(&mut self, asked: &Asked) -> Option<Said>;
-    /// The device's fix is over: every fence has been asked about.
-    fn fix_is_over(&mut self, _asked: &Asked) {}
     /// Nothing has come until then.
     fn wait(&mut self, _until_ms: u32) {}
     /// Pairs whose answer is pending.
@@ -153,7 +151,9 @@ impl Rival for Timers {
 struct Device {
     table: PairTable,
     silences: Silences,
-    before: Option<Before>,
+    /// When its last two fixes were.
+    now: EventTime,
+    before: EventTime,
 }
 
 /// This package's machine.
@@ -173,8 +173,12 @@ const SOMEWHERE: Position = Position::ORIGIN;
 
 impl Machine {
     pub(crate) fn new(devices: usize, wheel: bool) -> Self {
-        let device =
-            || Device { table: PairTable::default(), silences: Silences::default(), before: None };
+        let device = || Device {
+            table: PairTable::default(),
+            silences: Silences::default(),
+            now: EventTime::from_nanos(0),
+            before: EventTime::from_nanos(0),
+        };
         Self {
             devices: std::iter::repeat_with(device).take(devices).collect(),
             wheel: wheel.then(Wheel::default),
@@ -190,6 +194,14 @@ impl Rival for Machine {
         let time = EventTime::from_nanos(i64::from(asked.time_ms) * MILLION);
         let device = &mut self.devices[asked.device as usize];
         let zone = u32::from(asked.fence);
+        // A fix is asked about several fences; only the first of them makes it the last one.
+        let again = device.now == time;
+        device.before = if again { device.before } else { device.now };
+        device.now = time;
+        let silence = Silence { from: device.before, span: time - device.before };
+        if !again {
+            device.silences.note(silence, Span::from_secs(300));
+        }
         let located = Located {
             inside: asked.distance_m <= 0.0,
             distance_m: f64::from(asked.distance_m),
@@ -203,7 +215,7 @@ impl Rival for Machine {
             time,
             position: SOMEWHERE,
             clear_m: 2.0 * ACCURACY_M,
-            before: device.before,
+            before: Some(Before { time: device.before, position: SOMEWHERE }),
         };
         let seen = Seen {
             observation: self.margins.observe(&located, ACCURACY_M),
@@ -226,18 +238,6 @@ impl Rival for Machine {
         let commit =
             stepped.commit.filter(|commit| !commit.first || commit.side == Side::Inside)?;
         Some((asked.device, asked.fence, commit.side.is_inside()))
-    }
-
-    #[inline]
-    fn fix_is_over(&mut self, asked: &Asked) {
-        let time = EventTime::from_nanos(i64::from(asked.time_ms) * MILLION);
-        let device = &mut self.devices[asked.device as usize];
-        if let Some(before) = device.before {
-            let silence = Silence { from: before.time, span: time - before.time };
-            device.silences.note(silence, Span::from_secs(300));
-        }
-        device.before = Some(Before { time, position: SOMEWHERE });
-        self.wait(asked.time_ms);
     }
 
     #[inline]
