@@ -194,7 +194,7 @@ impl Report {
             assets: engine.asset_status(now),
             layers: engine.layer_status(),
             counters,
-            gauges: engine.gauges(),
+            gauges: engine.gauges(now),
             latency: self.latency(engine),
             uplink: self.uplink_status(now),
             memory_bytes: clock::memory_bytes(),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::logic::event::{Event, Place, TimeQuality};
 use crate::logic::gnss::Reject;
+use crate::logic::latency::HistogramStatus;
 use crate::logic::latency::LatencyStatus;
 use crate::units::EventTime;
 
@@ -107,6 +108,14 @@ pub struct Gauges {
     pub waiting_max: u64,
     /// The newest waiting fix's event time less the watermark's, of the asset where it is most.
     pub watermark_lag_s: f64,
+    /// Pairs of an asset and a zone that are in memory, over all assets.
+    pub live_pairs: u64,
+    /// Those of them at which a vote is running: entering or exiting.
+    pub pending_pairs: u64,
+    /// How long those votes have been running; none longer than a vote stands (PAIR-1).
+    pub pending_age: HistogramStatus,
+    /// Assets that have been silent for longer than their limit (PAIR-5).
+    pub stale_assets: u64,
 }
 
 /// How a source does.

@@ -370,6 +370,13 @@ impl PairTable {
         open
     }
 
+    /// Whether the vote with this deadline is running and has not been swept.
+    pub fn is_running(&self, begun: Begun) -> bool {
+        let open = self.search(begun.zone).ok().and_then(|at| self.open(&self.slots[at]));
+        let votes = open.and_then(Open::running);
+        votes.is_some_and(|votes| votes.deadline == begun.deadline)
+    }
+
     /// PAIR-4: the vote with this deadline has run out. Only what is shown changes. Gives whether
     /// it was running until now.
     pub fn sweep(&mut self, begun: Begun) -> bool {

@@ -134,11 +134,9 @@ impl Engine {
         let mut happenings = std::mem::take(&mut self.happenings);
         let (decide, scratch) = (&self.setup.decide, &mut self.scratch);
         own.crossing.fix(&self.ground, decide, limits, heard, scratch, &mut happenings);
-        for begun in self.scratch.begun.drain(..) {
-            // As the boot clock would tell the deadline, had the next fix come in time.
-            let deadline = at + (begun.deadline - fix.time);
-            self.wheel.set(deadline, Ballot { asset: asset as u32, begun });
-        }
+        // In a trusted feed the fix was not measured when it arrived, but it is looked at now.
+        self.note_votes(asset, if powered_from.is_some() { at } else { self.now }, fix.time);
+        let own = &mut self.assets[asset];
         self.counters.reversals += u64::from(std::mem::take(&mut own.crossing.reversals));
         for happening in happenings.drain(..) {
             self.happened(asset, fix, limits.silence, &happening);
@@ -148,6 +146,17 @@ impl Engine {
         // Arrival means something only where it is not made up by the feed (TIME-3).
         if self.setup.telemetry.stale_markers && powered_from.is_some() {
             self.watch(asset, at, before.map(|(_, at)| at), limits.silence);
+        }
+    }
+
+    /// Sets the wheel for every vote that this fix began; it was measured at `at` on the boot clock.
+    /// Nobody looks at what a replay has pending.
+    fn note_votes(&mut self, asset: usize, at: BootTime, now: EventTime) {
+        for begun in self.scratch.begun.drain(..) {
+            if self.setup.announce {
+                let ballot = Ballot { asset: asset as u32, since: at, begun };
+                self.wheel.set(at + (begun.deadline - now), ballot);
+            }
         }
     }
 

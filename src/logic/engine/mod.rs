@@ -184,6 +184,8 @@ pub struct Arrived {
 #[derive(Clone, Copy, Debug)]
 struct Ballot {
     asset: u32,
+    /// When the fix that cast the first vote arrived.
+    since: BootTime,
     begun: Begun,
 }
 

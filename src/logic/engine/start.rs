@@ -131,7 +131,7 @@ impl Engine {
             // whole time, to whoever looks.
             let deadline = self.now + (votes.deadline - votes.first);
             let begun = Begun { zone, deadline: votes.deadline };
-            self.wheel.set(deadline, Ballot { asset: ix, begun });
+            self.wheel.set(deadline, Ballot { asset: ix, since: self.now, begun });
         }
     }
 

@@ -7,6 +7,7 @@ use super::Engine;
 use super::asset::Asset;
 use super::tally;
 use crate::logic::crossing::observe::Side;
+use crate::logic::crossing::table::PairTable;
 use crate::logic::event::Place;
 use crate::logic::gnss::gate::GateRules;
 use crate::logic::health::{
@@ -68,7 +69,7 @@ impl Engine {
     }
 
     /// What waits at this moment.
-    pub fn gauges(&self) -> Gauges {
+    pub fn gauges(&self, now: BootTime) -> Gauges {
         let lines = self.assets.iter().flat_map(|asset| &asset.lines);
         let lags = self.assets.iter().filter_map(|asset| {
             let newest = asset.heap.waiting().last()?;
@@ -80,7 +81,42 @@ impl Engine {
             waiting: self.waiting,
             waiting_max: self.waiting_max,
             watermark_lag_s: lags.fold(0.0, f64::max),
+            live_pairs: self.pair_tables().map(|table| table.len() as u64).sum(),
+            pending_pairs: self.pair_tables().map(|table| u64::from(table.running())).sum(),
+            pending_age: self.pending_age(now).status(),
+            stale_assets: self.assets.iter().filter(|own| self.is_stale(own, now)).count() as u64,
         }
+    }
+
+    fn pair_tables(&self) -> impl Iterator<Item = &PairTable> {
+        self.assets.iter().map(|asset| &asset.crossing.pairs.table)
+    }
+
+    /// How long each running vote has been running.
+    fn pending_age(&self, now: BootTime) -> Histogram {
+        let mut ages = Histogram::default();
+        for ballot in self.wheel.iter() {
+            let table = &self.assets[ballot.asset as usize].crossing.pairs.table;
+            if table.is_running(ballot.begun) {
+                ages.note(now - ballot.since);
+            }
+        }
+        ages
+    }
+
+    /// The asset's silence limit as of now, and whether it has been silent for longer.
+    fn is_stale(&self, asset: &Asset, now: BootTime) -> bool {
+        let decide = &self.setup.decide;
+        let source = asset.lines.first().map_or(0, |line| line.source);
+        let interval = self.setup.sources.get(source).map_or(decide.stale_after, |s| s.interval);
+        let rules = GateRules {
+            max_accuracy_m: decide.max_accuracy_m,
+            max_speed_mps: decide.max_speed_mps,
+            stale_after: decide.stale_after,
+            interval,
+        };
+        let limit = asset.gate.silence_limit(&rules);
+        asset.last.is_none_or(|(_, at)| now - at > limit)
     }
 
     /// How long fixes took until they were released, and until they were decided on.
@@ -95,19 +131,7 @@ impl Engine {
 
     fn one(&self, asset: &Asset, now: BootTime) -> AssetStatus {
         let remembered = &asset.crossing.remembered;
-        let decide = &self.setup.decide;
-        let interval = asset.lines.first().map_or_else(
-            || self.setup.sources.first().map_or(decide.stale_after, |source| source.interval),
-            |line| self.setup.sources[line.source].interval,
-        );
-        let rules = GateRules {
-            max_accuracy_m: decide.max_accuracy_m,
-            max_speed_mps: decide.max_speed_mps,
-            stale_after: decide.stale_after,
-            interval,
-        };
         let silent = asset.last.map(|(_, at)| now - at);
-        let limit = asset.gate.silence_limit(&rules);
         let fix = asset.last.map(|(fix, _)| fix);
         AssetStatus {
             asset: asset.id.to_string(),
@@ -116,7 +140,7 @@ impl Engine {
             time: remembered.last_seen,
             time_quality: fix.map(|fix| fix.time_quality),
             heard_s_ago: silent.map(crate::units::Span::secs_f64),
-            stale: silent.is_none_or(|silent| silent > limit),
+            stale: self.is_stale(asset, now),
             live_pairs: asset.crossing.pairs.table.len() as u32,
             inside: self.inside(asset),
             votes: self.votes(asset),
