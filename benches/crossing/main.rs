@@ -26,7 +26,7 @@ use stream::{Asked, Size};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-const SIZE: Size = Size { fixes: 61_000_000, devices: 4000, fences: 6000, box_m: 38_000.0 };
+const SIZE: Size = Size { fixes: 61_000_000, devices: 4000, fences: 6000, box_m: 39_600.0 };
 const QUICK: Size = Size { fixes: 1_000_000, devices: 400, fences: 600, box_m: 12_000.0 };
 const RUNS: usize = 5;
 
@@ -87,7 +87,7 @@ fn row(name: &str, size: Size, stream: &[Asked]) -> String {
     let mut rival = rival(name, size.devices);
     let said = rival.play(stream, &mut |_| ());
     let held = region.change();
-    let bytes = held.bytes_allocated as i64 - held.bytes_deallocated as i64;
+    let bytes = held.bytes_allocated - held.bytes_deallocated;
     let end_ms = stream.last().map_or(0, |asked| asked.time_ms);
     rival.wait(end_ms + 3_600_000);
     let (pairs, pending) = (rival.pairs(), rival.pending());

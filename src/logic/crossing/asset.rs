@@ -16,6 +16,7 @@ use super::observe::Side;
 use super::pair::{Before, Measured, Pair, Seen};
 use super::pass::PassTrack;
 use super::silences::{Silence, Silences};
+use super::slot::Slot;
 use super::table::{Begun, PairTable};
 use super::turn::{Outcome, Turn};
 use crate::logic::config::Decide;
@@ -336,7 +337,7 @@ impl AssetCrossing {
     fn forget_what_is_away(&mut self, candidates: &[u32], away: &mut Vec<u32>) {
         away.clear();
         let table = &self.pairs.table;
-        away.extend(table.taken().filter(|slot| slot.is_away()).map(|slot| slot.zone()));
+        away.extend(table.taken().filter(|slot| slot.is_away()).map(Slot::zone));
         for &zone in &*away {
             if self.pairs.may_pass(zone) || candidates.binary_search(&zone).is_ok() {
                 continue;

@@ -117,7 +117,8 @@ impl Slot {
     }
 
     const fn time(&self) -> EventTime {
-        EventTime::from_nanos((self.words[0] as u64 | (self.words[1] as u64) << 32) as i64)
+        let nanos = self.words[0] as u64 | ((self.words[1] as u64) << 32);
+        EventTime::from_nanos(nanos.cast_signed())
     }
     fn set_time(&mut self, time: EventTime) {
         let nanos = time.nanos() as u64;
@@ -142,7 +143,7 @@ impl Slot {
         self.set_time(near);
         let run = clear * (run + 1).min(2);
         let away = clear * outside * (away + 1).min(2);
-        let rest = (1 << RUN) - 1 | !((1 << FLAGS) - 1);
+        let rest = ((1 << RUN) - 1) | !((1 << FLAGS) - 1);
         self.key = self.key & rest | DIRTY | run << RUN | away << AWAY;
         true
     }

@@ -122,7 +122,7 @@ impl PairTable {
     /// Where a zone's search begins.
     #[inline]
     fn home(&self, zone: u32) -> usize {
-        (spread(zone) * (self.slots.len() / GROUP) as u64 >> 32) as usize * GROUP
+        ((spread(zone) * (self.slots.len() / GROUP) as u64) >> 32) as usize * GROUP
     }
 
     /// The slot of a zone, or the vacant one where its search ended.

@@ -149,7 +149,7 @@ impl Engine {
         }
     }
 
-    /// Sets the wheel for every vote that this fix began; it was measured at `at` on the boot clock.
+    /// Sets the wheel for every vote that this fix began; it came at `at` on the boot clock.
     /// Nobody looks at what a replay has pending.
     fn note_votes(&mut self, asset: usize, at: BootTime, now: EventTime) {
         for begun in self.scratch.begun.drain(..) {
