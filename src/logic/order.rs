@@ -44,7 +44,7 @@ pub struct Entry<T> {
     pub source: u16,
     /// 68 % radius, positive and finite.
     pub accuracy_m: f64,
-    /// What is carried along; equal payloads at one instant are one fix.
+    /// What is carried along; equal in it and in accuracy, two of one instant are one fix.
     pub payload: T,
 }
 
@@ -84,6 +84,14 @@ impl<T> OrderedFix<T> {
     /// Who sent it.
     pub const fn source(&self) -> u16 {
         self.0.source
+    }
+    /// Whether its feed is trusted: then its stamp says nothing.
+    pub const fn trusted(&self) -> bool {
+        self.0.trusted
+    }
+    /// 68 % radius.
+    pub const fn accuracy_m(&self) -> f64 {
+        self.0.accuracy_m
     }
     /// What it carries.
     pub const fn payload(&self) -> &T {
@@ -148,7 +156,7 @@ impl<T> Default for Spares<T> {
 
 /// ORD-3. The instant has waited since its first fix came, so that one's stamp stands.
 fn compete<T: PartialEq>(held: &mut Entry<T>, new: Entry<T>) -> Pushed<T> {
-    if held.payload == new.payload {
+    if held.payload == new.payload && held.accuracy_m == new.accuracy_m {
         return Pushed::Repeat;
     }
     if new.accuracy_m < held.accuracy_m {

@@ -4,7 +4,7 @@
 
 use super::Setup;
 use super::durable::{self, StoredAsset};
-use super::intake::Carried;
+use super::intake::{Carried, Ordered};
 use super::reconcile::Reconcile;
 use crate::logic::crossing::asset::AssetCrossing;
 use crate::logic::crossing::ground::Ground;
@@ -33,7 +33,7 @@ pub(super) struct Asset {
     /// Which of `lines` votes, where there are several (ORD-4). Not stored: a restart begins a
     /// step, and whoever comes first votes until a better one has been back for 10 s.
     pub(super) voting: Option<Box<Voting>>,
-    pub(super) heap: Heap<Carried>,
+    pub(super) heap: Heap<Ordered>,
     pub(super) gate: Gate,
     pub(super) crossing: AssetCrossing,
     pub(super) reconcile: Option<Reconcile>,

@@ -6,7 +6,7 @@
 use super::alarms::Due;
 use super::emit::{self, Scene};
 use super::heartbeat::MOVED_M;
-use super::intake::Carried;
+use super::intake::Ordered;
 use super::{Ballot, Engine, FixReport};
 use crate::logic::crossing::asset::{Happening, Heard, Limits, What};
 use crate::logic::event::{Body, Event, Kind, TimeQuality};
@@ -43,16 +43,16 @@ impl Engine {
         }
     }
 
-    pub(super) fn decide(&mut self, asset: usize, released: &OrderedFix<Carried>) {
-        let carried = released.payload();
-        let fix = carried.at_time(released.time(), carried.time_quality);
-        let rules = self.gate_rules(usize::from(carried.source));
+    pub(super) fn decide(&mut self, asset: usize, released: &OrderedFix<Ordered>) {
+        let fix = Ordered::fix(released);
+        let source = released.source();
+        let rules = self.gate_rules(usize::from(source));
         let own = &mut self.assets[asset];
         own.dirty = true;
         self.heartbeat.fix();
         let powered_from =
-            (!carried.trusted).then(|| fix.time - Span::from_nanos(released.at().nanos()));
-        let verdict = own.gate.judge(&rules, &fix, carried.source, released.step());
+            (!released.trusted()).then(|| fix.time - Span::from_nanos(released.at().nanos()));
+        let verdict = own.gate.judge(&rules, &fix, source, released.step());
         let reason = match verdict {
             Verdict::Usable | Verdict::Overrules => None,
             Verdict::Sustains => {
@@ -62,15 +62,15 @@ impl Engine {
             Verdict::Rejected(reason) => Some(reason),
         };
         self.waiting -= 1;
-        let live = !carried.trusted;
+        let live = !released.trusted();
         if live {
             self.released.note(self.now - released.at());
             self.fresh.push(released.at());
         }
         self.deciding = live.then(|| released.at());
-        self.report(asset, usize::from(carried.source), &fix, reason);
+        self.report(asset, usize::from(source), &fix, reason);
         if matches!(verdict, Verdict::Usable | Verdict::Overrules) {
-            self.renew_vote(asset, carried, fix.time, released.at());
+            self.renew_vote(asset, source, fix.time, released.at());
             let joined = verdict == Verdict::Usable;
             self.usable(asset, &fix, (released.at(), powered_from), joined, &rules);
         }

@@ -122,7 +122,9 @@ pub(super) fn open_visit(id: &str, body: &Body) -> Visit {
         entered: Entered {
             at: body.at,
             not_before: body.not_before,
-            not_after: body.not_after.or(Some(confirmed_at)),
+            // Where none is known the vehicle may have been on the line still when it was
+            // confirmed: no end is an honest one.
+            not_after: body.not_after,
         },
         dwell_from: body.at.unwrap_or(confirmed_at),
         dwell_sent: false,

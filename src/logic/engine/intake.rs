@@ -17,7 +17,7 @@ use crate::logic::gnss::record::{RECORD_BYTES_MAX, Record};
 use crate::logic::gnss::trust::{Mode, ReceiverTime, Stamp, Timed, Trust};
 use crate::logic::gnss::voting::OFFSET_APART_MAX;
 use crate::logic::gnss::{Fix, FixQuality, Reject};
-use crate::logic::order::{Entry, Pushed};
+use crate::logic::order::{Entry, OrderedFix, Pushed};
 use crate::units::{AssetId, BootTime, EventTime, Position, SourceId, Span};
 
 /// Where a source's time comes from and how its bytes travel (TIME-3, TIME-4).
@@ -75,12 +75,10 @@ pub const UNRANKED: u8 = 0;
 /// What is later by more is a backlog: no window worth having would have waited for it.
 const LATE_MAX: Span = Span::from_secs(60);
 
-/// A fix that waits for its time, or for its turn.
+/// A fix that waits for its time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Carried {
     pub(super) source: u16,
-    pub(super) trusted: bool,
-    pub(super) time_quality: TimeQuality,
     position: Position,
     pub(super) accuracy_m: f64,
     pub(super) quality: FixQuality,
@@ -101,6 +99,50 @@ impl Carried {
             speed_mps: self.speed_mps,
             heading_deg: self.heading_deg,
             altitude_m: self.altitude_m,
+        }
+    }
+}
+
+/// A fix that waits for its turn, less what the order keeps of it: in 32 bytes, because every
+/// active asset has a few.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Ordered {
+    position: Position,
+    /// Speed, heading and altitude; [`UNKNOWN`] where there is none.
+    more: [u32; 3],
+    time_quality: TimeQuality,
+    quality: FixQuality,
+}
+
+/// No float that a receiver sends has these bits.
+const UNKNOWN: u32 = u32::MAX;
+
+impl Ordered {
+    fn new(carried: &Carried, time_quality: TimeQuality) -> Self {
+        let bits = |value: Option<f32>| value.map_or(UNKNOWN, f32::to_bits);
+        let Carried { position, quality, speed_mps, heading_deg, altitude_m, .. } = *carried;
+        Self {
+            position,
+            more: [speed_mps, heading_deg, altitude_m].map(bits),
+            time_quality,
+            quality,
+        }
+    }
+
+    /// The fix, now that it is its turn.
+    pub(super) fn fix(released: &OrderedFix<Self>) -> Fix {
+        let own = released.payload();
+        let known = |bits: u32| (bits != UNKNOWN).then(|| f32::from_bits(bits));
+        let [speed_mps, heading_deg, altitude_m] = own.more.map(known);
+        Fix {
+            time: released.time(),
+            time_quality: own.time_quality,
+            position: own.position,
+            accuracy_m: released.accuracy_m(),
+            quality: own.quality,
+            speed_mps,
+            heading_deg,
+            altitude_m,
         }
     }
 }
@@ -251,8 +293,6 @@ impl Engine {
         let Some(asset) = self.asset_of(&self.setup.sources[source].asset.clone()) else { return };
         let carried = Carried {
             source: source as u16,
-            trusted,
-            time_quality: TimeQuality::Gnss,
             // Without a position the epoch only tells the date.
             position: place.map_or_else(nowhere, |place| place.position),
             accuracy_m: epoch.accuracy_m,
@@ -282,15 +322,12 @@ impl Engine {
             Err(reason) => return self.reject(source, reason),
         };
         let setup = &self.setup.sources[source];
-        let trusted = setup.trusting == Trusting::Fixes;
         let id = record.asset.unwrap_or_else(|| setup.asset.clone());
         let Some(asset) = self.asset_of(&id) else {
             return self.reject(source, Reject::TooManyAssets);
         };
         let carried = Carried {
             source: source as u16,
-            trusted,
-            time_quality: TimeQuality::Gnss,
             position,
             accuracy_m: record.accuracy_m.unwrap_or(UNKNOWN_ACCURACY_M),
             quality: record.quality,
@@ -344,7 +381,7 @@ impl Engine {
             return Reject::Repeat;
         }
         if by <= OFFSET_APART_MAX {
-            self.renew_vote(asset, &timed.payload, timed.time, timed.at);
+            self.renew_vote(asset, timed.payload.source, timed.time, timed.at);
         }
         if self.setup.telemetry.late_fix {
             let body = Body {
@@ -377,9 +414,9 @@ impl Engine {
     }
 
     fn order(&mut self, asset: usize, window: Span, trusted: bool, timed: &Timed<Carried>) {
-        let payload = Carried { time_quality: timed.quality, ..timed.payload };
-        let fix = payload.at_time(timed.time, timed.quality);
-        let source = usize::from(payload.source);
+        let carried = &timed.payload;
+        let fix = carried.at_time(timed.time, timed.quality);
+        let source = usize::from(carried.source);
         let step = match self.admit(asset, timed) {
             Ok(step) => step,
             Err(reason) => return self.report(asset, source, &fix, Some(reason)),
@@ -390,9 +427,9 @@ impl Engine {
             at: timed.at,
             window,
             trusted,
-            source: payload.source,
-            accuracy_m: payload.accuracy_m,
-            payload,
+            source: carried.source,
+            accuracy_m: carried.accuracy_m,
+            payload: Ordered::new(carried, timed.quality),
         };
         let reason = match self.assets[asset].heap.push(entry, &mut self.spares) {
             Pushed::Accepted { early } => {

@@ -42,8 +42,8 @@ use alarms::Alarms;
 use asset::Asset;
 use heartbeat::Heartbeat;
 pub use heartbeat::HeartbeatRules;
-use intake::{Carried, Source};
 pub use intake::{Feed, SourceSetup, Trusting, UNRANKED};
+use intake::{Ordered, Source};
 
 /// A wake-up fires only deadlines this old, so that an input that arrived before a deadline but
 /// was read after it still goes first (ORD-1).
@@ -205,7 +205,7 @@ pub struct Engine {
     sources: Vec<Source>,
     assets: Vec<Asset>,
     by_id: HashMap<AssetId, usize>,
-    spares: Spares<Carried>,
+    spares: Spares<Ordered>,
     alarms: Alarms,
     wheel: Wheel<Ballot>,
     scratch: Scratch,

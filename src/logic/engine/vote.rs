@@ -60,17 +60,11 @@ impl Engine {
     }
 
     /// What a fix of the voter came to says that its source lives.
-    pub(super) fn renew_vote(
-        &mut self,
-        asset: usize,
-        carried: &Carried,
-        time: EventTime,
-        at: BootTime,
-    ) {
+    pub(super) fn renew_vote(&mut self, asset: usize, source: u16, time: EventTime, at: BootTime) {
         if self.assets[asset].voting.is_none() {
             return;
         }
-        let source = usize::from(carried.source);
+        let source = usize::from(source);
         let fix = self.usable_of(asset, source, self.vote_time(source, time, at));
         let limit = self.assets[asset].gate.silence_limit(&self.gate_rules(source));
         if let Some(voting) = self.assets[asset].voting.as_deref_mut() {
