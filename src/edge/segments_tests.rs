@@ -192,8 +192,8 @@ fn a_full_disk_costs_entries_and_is_left_by_itself() {
 fn a_full_queue_drops_counts_and_marks() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = writer(dir.path(), 16 * 1024 * 1024);
-    for (text, fit) in
-        [("x".repeat(9), QUEUE_ENTRIES), ("x".repeat(64 * 1024), QUEUE_BYTES / 65_536)]
+    for (text, fit, gives) in
+        [("x".repeat(9), QUEUE_ENTRIES, 4000), ("x".repeat(64 * 1024), QUEUE_BYTES / 65_536, 40)]
     {
         let (items, queue) = sync_channel(QUEUE_ENTRIES);
         let (_end, ended) = channel();
@@ -202,11 +202,11 @@ fn a_full_queue_drops_counts_and_marks() {
         let mut sink =
             Sink { items, missed: 0, dropped_at: None, shared, dir: path, bytes_max: 9, ended };
         let before = sink.status(at(0)).dropped;
-        for millis in 0..4000 {
+        for millis in 0..gives {
             sink.take(at(millis), 0, Taken::Bytes(text.as_bytes()));
         }
-        let status = sink.status(at(5999));
-        assert_eq!(status.dropped - before, 4000 - fit as u64);
+        let status = sink.status(at(gives + 1999));
+        assert_eq!(status.dropped - before, gives as u64 - fit as u64);
         assert_eq!(status.behind_s_ago, Some(2.0));
         writer.take(queue.recv().unwrap(), at(4000));
         sink.take(at(4000), 0, Taken::Up);
@@ -215,7 +215,7 @@ fn a_full_queue_drops_counts_and_marks() {
         let entries: Vec<Entry> =
             segments(dir.path()).into_iter().flat_map(|(_, entries)| entries).collect();
         let [.., lost, last] = &entries[..] else { panic!("too few") };
-        assert_eq!((&lost.what, &last.what), (&What::Lost(4000 - fit as u64), &What::Up));
+        assert_eq!((&lost.what, &last.what), (&What::Lost(gives as u64 - fit as u64), &What::Up));
         assert_eq!(writer.shared.queued_bytes.load(Ordering::Relaxed), 0);
     }
 }
