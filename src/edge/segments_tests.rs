@@ -76,7 +76,7 @@ fn segments_stay_within_their_bound_and_keep_the_newest() {
         assert!(total(dir.path()) <= max, "{millis}");
     }
     let kept = stamps(dir.path());
-    assert_eq!(kept, ((1000 - kept.len() as i64)..1000).collect::<Vec<_>>());
+    assert_eq!(kept, ((1000 - kept.len().cast_signed() as i64)..1000).collect::<Vec<_>>());
     assert!(kept.len() > 100 && total(dir.path()) > max * 3 / 4, "{}", kept.len());
     assert_eq!(writer.shared.dropped.load(Ordering::Relaxed), 0);
     assert_eq!(writer.shared.queued_bytes.load(Ordering::Relaxed), 0);
