@@ -295,3 +295,82 @@ fn a_replay_of_nothing_says_so() {
     let out = geofenced(dir.path(), &["replay", "far.csv", "--print", "fixes"]);
     assert_eq!((text(&out.stderr).as_str(), out.status.code()), ("", Some(0)));
 }
+
+/// A segment: its header, and a tracker's records of some seconds.
+fn segment(boot_id: &str, seconds: std::ops::Range<u32>) -> String {
+    let header = serde_json::json!({
+        "geofenced_record": 1, "software": "geofenced 0.1.0", "boot_id": boot_id, "at": 0,
+        "wall": "2026-11-30T12:00:00Z", "lost": 0,
+        "sources": [{"id": "t", "feed": "records", "asset": "a", "checksum": "required",
+            "interval": 1_000_000_000, "window": 0, "trusting": "fixes", "rank": 1}],
+    });
+    let entry = |second: u32| {
+        let time = format!("2026-11-30T12:00:{second:02}Z");
+        let record = serde_json::json!({"asset": "a", "time": time, "lat": 48.5, "lon": 11});
+        let at = u64::from(second) * 1_000_000_000;
+        serde_json::json!({"at": at, "source": 0, "text": format!("{record}\n")}).to_string()
+    };
+    // The header's mark comes first: it is what a record is known by.
+    let header = header.to_string().replace(r#""geofenced_record":1,"#, "");
+    let header = header.replacen('{', r#"{"geofenced_record":1,"#, 1);
+    let lines: Vec<String> = [header].into_iter().chain(seconds.map(entry)).collect();
+    lines.join("\n") + "\n"
+}
+
+/// Segments in name order, whichever way they are given; what a power cut tore is said and no
+/// fault; those of two boots are refused.
+#[test]
+fn a_replay_of_segments() {
+    let (first, second) = (segment("one", 0..3), segment("one", 3..6));
+    let cut = |text: &str, bytes: usize| text.as_bytes()[..bytes].to_vec();
+    let torn = cut(&second, second.len() - 20);
+    let midway = second.replacen("lat", "lat\n", 1);
+    let lost = format!("{first}{{\"at\":9,\"source\":0,\"lost\":7}}\n");
+    let name = |number: u32| format!("geofenced-00000001-{number:08}.record");
+    let files = [
+        (name(1), first.clone().into_bytes()),
+        (name(2), second.clone().into_bytes()),
+        (name(3), torn),
+        (name(4), cut(&second, 9)),
+        (name(5), vec![0; 5000]),
+        (name(6), cut(&second, 60)),
+        (name(7), segment("two", 3..6).into_bytes()),
+        (name(8), midway.into_bytes()),
+        (name(9), lost.into_bytes()),
+    ];
+    let files: Vec<(&str, &[u8])> =
+        files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    let dir = folder(&files);
+    for (inputs, exit, fixes, part) in [
+        (&[1, 2][..], 0, 6, ""),
+        (&[2, 1], 0, 6, ""),
+        (&[1, 3], 0, 5, "00003.record:4: the record breaks off within this line"),
+        (&[3, 1], 0, 5, "00003.record:4: the record breaks off"),
+        (&[1, 4], 0, 3, "00004.record:1: the record breaks off"),
+        (&[1, 5], 0, 3, "00005.record:1: the record breaks off"),
+        (&[1, 6], 0, 3, "00006.record:1: the record breaks off"),
+        (&[1, 7], 65, 3, "00007.record:1: it is of another boot than the record before it"),
+        (&[7], 0, 3, ""),
+        (&[1, 8], 65, 3, "00008.record:2: "),
+        (&[9], 0, 3, "00009.record:5: 7 entries are missing here"),
+    ] {
+        let names: Vec<String> = inputs.iter().map(|number| name(*number)).collect();
+        let names = names.iter().map(String::as_str);
+        let args: Vec<&str> = ["replay", "--print", "fixes"].into_iter().chain(names).collect();
+        let out = geofenced(dir.path(), &args);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(exit), "{inputs:?}: {said}");
+        assert_eq!(text(&out.stdout).lines().count(), fixes, "{inputs:?}: {said}");
+        assert!(said.contains(part) && said.is_empty() == part.is_empty(), "{inputs:?}: {said}");
+    }
+}
+
+/// Segments need room for a few.
+#[test]
+fn a_record_directory_needs_a_mebibyte() {
+    let record = |size: &str| format!("{CORE}[record]\ndir = \"/r\"\nmax_bytes = \"{size}\"\n");
+    let fault = "c.toml:12:13: record.max_bytes: is too little for the files in `dir`; write at least \"1MiB\"";
+    check(record("1023KiB").as_bytes(), 78, &[fault]);
+    let dir = folder(&[("c.toml", record("1MiB").as_bytes())]);
+    assert_eq!(geofenced(dir.path(), &["config", "check", "c.toml"]).status.code(), Some(0));
+}

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::out::Out;
 use super::replay_input::{self, BoundedLines};
 use super::replay_record::Live;
-use super::{CliError, ConfigArg, Exit, Verbosity, config_files, replay_print, run};
+use super::{CliError, ConfigArg, Exit, Verbosity, config_files, replay_print, replay_record, run};
 use crate::daemon::{self, REPLAY_RECEIVED, REPLAY_TRUSTED};
 use crate::logic::config::{Config, ConfigFile};
 use crate::logic::engine::{Engine, Input};
@@ -113,15 +113,16 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
     let setup = daemon::replay_setup(&config, &gateway, args.print == Print::Fixes);
     let mut replay = Replay {
         engine: Engine::replay(setup.clone(), &layers),
-        live: Live { setup, layers, sources: 0, began: false },
+        live: Live::new(setup, layers),
         printer: replay_print::Printer::new(args.print, args.format, Out::new()),
         bad_lines: 0,
         bad_line: None,
     };
     replay.printer.header()?;
-    for input in &args.inputs {
+    for input in &replay_record::in_order(&args.inputs) {
         replay.read(input)?;
     }
+    replay.recorded_all()?;
     replay.finish(args)
 }
 
@@ -186,6 +187,11 @@ impl Replay {
         if recorder::is_record(&first) {
             return self.recorded(&mut reader, path);
         }
+        if recorder::is_torn(&first) {
+            replay_record::torn(path, 1);
+            return Ok(());
+        }
+        self.recorded_all()?;
         self.live.began = true;
         match format {
             Some(record::Format::Nmea) => self.nmea(&mut reader, path)?,

@@ -3,13 +3,14 @@
 //! Always holds: deadlines fire between the stamps as they did in the daemon (INV-7), so that what
 //! is decided is what the daemon decided, if it started with the record. Does not know: zones.
 
-use std::io::BufRead;
-use std::path::Path;
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::replay::Replay;
-use super::{CliError, Exit, replay_input};
+use super::{CliError, Exit, exit, replay_input};
 use crate::logic::engine::{Engine, Input, Setup, WAKE_LAG};
+use crate::logic::recorder::segments::Name;
 use crate::logic::recorder::{self, Entry, Header, What};
 use crate::logic::zones::Layer;
 use crate::units::{BootTime, WallTime};
@@ -22,6 +23,12 @@ pub(super) struct Live {
     pub(super) sources: usize,
     /// Something has been read already.
     pub(super) began: bool,
+    /// The boot whose stamps these are.
+    pub(super) boot_id: String,
+    /// What the system clock said last, and when.
+    pub(super) system: Option<(BootTime, WallTime)>,
+    /// The last moment of the records so far; what is due by then is, when no other follows.
+    pub(super) last: Option<BootTime>,
 }
 
 impl Live {
@@ -29,6 +36,10 @@ impl Live {
     fn engine(&mut self, header: &Header) -> Result<Option<Engine>, &'static str> {
         match (self.began, self.sources) {
             (true, 0) => Err("a record is replayed alone, or behind records of the same sources"),
+            (true, _) if self.boot_id != header.boot_id => {
+                Err("it is of another boot than the record before it, and their stamps do not \
+                     compare; replay the records of each `boot_id` on their own")
+            }
             (true, _) if self.setup.sources != header.sources => {
                 Err("its sources are not those of the record before it")
             }
@@ -36,6 +47,7 @@ impl Live {
             (false, _) => {
                 (self.began, self.sources) = (true, header.sources.len());
                 self.setup.sources.clone_from(&header.sources);
+                self.boot_id.clone_from(&header.boot_id);
                 self.setup.time.floor = self.setup.time.floor.or(header.floor);
                 Ok(Some(Engine::replay(self.setup.clone(), &self.layers)))
             }
@@ -43,8 +55,27 @@ impl Live {
     }
 }
 
+impl Live {
+    /// Before anything is read.
+    pub(super) fn new(setup: Setup, layers: Vec<Arc<Layer>>) -> Self {
+        let (boot_id, system, last) = (String::new(), None, None);
+        Self { setup, layers, sources: 0, began: false, boot_id, system, last }
+    }
+}
+
+/// Segments of a daemon's directory in the order in which they were written, however they are
+/// given; other inputs as they are given.
+pub(super) fn in_order(inputs: &[PathBuf]) -> Vec<PathBuf> {
+    let name = |path: &PathBuf| path.file_name().and_then(|name| Name::parse(name.to_str()?));
+    let mut inputs = inputs.to_vec();
+    if inputs.iter().all(|path| name(path).is_some()) {
+        inputs.sort_by_key(name);
+    }
+    inputs
+}
+
 impl Replay {
-    /// One record, to its end and to the moment at which it was written.
+    /// One record. What a power cut left of its last line is said, and is no fault.
     pub(super) fn recorded(
         &mut self,
         reader: &mut impl BufRead,
@@ -53,31 +84,56 @@ impl Replay {
         let bad = |number: usize, why: &str| {
             CliError::new(Exit::Data, format!("{}:{number}: {why}", path.display()))
         };
-        let reading = |error: std::io::Error| CliError::reading(path, &error);
+        let reading = |error: io::Error| CliError::reading(path, &error);
         let mut line = Vec::new();
         replay_input::long_line(reader, &mut line).map_err(reading)?;
-        let header = recorder::read_header(&line).map_err(|why| bad(1, &why))?;
+        let header = match recorder::read_header(&line) {
+            Err(_) if is_cut(&line, reader).map_err(reading)? => {
+                torn(path, 1);
+                return Ok(());
+            }
+            header => header.map_err(|why| bad(1, &why))?,
+        };
         if let Some(engine) = self.live.engine(&header).map_err(|why| bad(1, why))? {
             self.engine = engine;
         }
-        let mut system: Option<(BootTime, WallTime)> = None;
-        let mut last = header.at;
+        self.reach(header.at);
         for number in 2.. {
             if replay_input::long_line(reader, &mut line).map_err(reading)? == 0 {
                 break;
             }
-            let entry = recorder::read_entry(&line, header.sources.len());
-            let entry = entry.map_err(|why| bad(number, &why))?;
-            last = last.max(entry.at);
-            if let What::System(wall) = entry.what {
-                system = wall.map(|wall| (entry.at, wall));
+            let entry = match recorder::read_entry(&line, header.sources.len()) {
+                Err(_) if is_cut(&line, reader).map_err(reading)? => {
+                    torn(path, number);
+                    return Ok(());
+                }
+                entry => entry.map_err(|why| bad(number, &why))?,
+            };
+            self.reach(entry.at);
+            match entry.what {
+                What::System(wall) => self.live.system = wall.map(|wall| (entry.at, wall)),
+                What::Lost(lost) => {
+                    let what = format!("{lost} entries are missing here; the disk took them not");
+                    exit::say(&format!("{}:{number}: {what}", path.display()));
+                }
+                _ => {}
             }
             // It runs on from when it was recorded.
-            let wall = system.map(|(then, wall)| wall + (entry.at - then));
+            let wall = self.live.system.map(|(then, wall)| wall + (entry.at - then));
             let _ = self.engine.step(Input::System { wall });
             let input = input(&entry).map_err(|why| bad(number, &why))?;
             self.feed(input.as_ref(), &entry)?;
         }
+        Ok(())
+    }
+
+    fn reach(&mut self, at: BootTime) {
+        self.live.last = self.live.last.max(Some(at));
+    }
+
+    /// Behind the last of several records: what is due by their last moment.
+    pub(super) fn recorded_all(&mut self) -> Result<(), CliError> {
+        let Some(last) = self.live.last.take() else { return Ok(()) };
         let step = self.engine.step(Input::Wake { now: last + WAKE_LAG });
         self.printer.step(&step)
     }
@@ -91,6 +147,17 @@ impl Replay {
         };
         self.printer.step(&step)
     }
+}
+
+/// Whether a line is the last and has no end.
+fn is_cut(line: &[u8], reader: &mut impl BufRead) -> io::Result<bool> {
+    Ok(!line.ends_with(b"\n") && reader.fill_buf()?.is_empty())
+}
+
+/// Says that an input ends within this line.
+pub(super) fn torn(path: &Path, number: usize) {
+    let what = "the record breaks off within this line, as at a power cut; read up to here";
+    exit::say(&format!("{}:{number}: {what}", path.display()));
 }
 
 fn input(entry: &Entry) -> Result<Option<Vec<u8>>, String> {

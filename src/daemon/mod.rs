@@ -23,6 +23,7 @@ mod prepare;
 mod problems;
 mod report;
 mod sources;
+mod tee;
 mod uplink;
 mod waits;
 

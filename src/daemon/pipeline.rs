@@ -18,6 +18,7 @@ use super::desk::Request;
 use super::error::DaemonError;
 use super::prepare::{Prepared, software};
 use super::report::Report;
+use super::tee::Tee;
 use super::uplink::Courier;
 use crate::edge::source::{Happened, SourceEvent};
 use crate::edge::{clock, systemd};
@@ -25,7 +26,7 @@ use crate::logic::config::Config;
 use crate::logic::engine::{Engine, Input, Step};
 use crate::logic::event::Lane;
 use crate::logic::group::Group;
-use crate::logic::recorder::{Header, Recorder, Taken};
+use crate::logic::recorder::{Header, Taken};
 use crate::logic::uplink::UplinkInput;
 use crate::store::{EventQuery, OpenOptions, Store, StoreError};
 use crate::units::{BootTime, Span};
@@ -83,7 +84,7 @@ pub(super) struct Pipeline {
     courier: Option<Courier>,
     news: Option<std_mpsc::Sender<UplinkInput>>,
     report: Report,
-    recorder: Recorder,
+    tee: Tee,
     /// The kernel's boot id.
     boot_id: String,
     /// Whether the system clock was synchronised when that was recorded last.
@@ -152,6 +153,9 @@ impl Pipeline {
         let started = engine.started();
         let down = started.down_s.map_or(String::new(), |s| format!(", down {s} s"));
         info!("{} {}: start: {}{down}", prepared.gateway, software(), started.cause);
+        let header = Header::new(software(), birth.boot_id.clone(), (birth.boot, birth.wall));
+        let tee = Tee::start(&config.record, engine.describe(header));
+        let tee = tee.map_err(DaemonError::Runtime)?;
         let (news, told) = std_mpsc::channel();
         let courier = prepared.http.map(|http| {
             let stream = store.stream().clone();
@@ -162,7 +166,7 @@ impl Pipeline {
                 .with_refused(prepared.refused),
             news: courier.is_some().then_some(news),
             courier,
-            recorder: Recorder::new(config.record.max_bytes as usize),
+            tee,
             boot_id: birth.boot_id,
             system: None,
             engine,
@@ -235,7 +239,7 @@ impl Pipeline {
             let wall = clock::wall_synchronised().then(clock::wall_now);
             // It runs on: only that it begins or ends to be synchronised is news.
             if self.system.replace(wall.is_some()) != Some(wall.is_some()) {
-                self.recorder.take(now, 0, Taken::System(wall));
+                self.tee.take(now, 0, Taken::System(wall));
             }
             let step = self.engine.step(Input::System { wall });
             self.take(step);
@@ -283,10 +287,10 @@ impl Pipeline {
         let SourceEvent { source, at, what } = input;
         self.report.source(source, at, &what);
         match &what {
-            Happened::Bytes(bytes) => self.recorder.take(at, source, Taken::Bytes(bytes)),
-            Happened::Up => self.recorder.take(at, source, Taken::Up),
-            Happened::Down { why } => self.recorder.take(at, source, Taken::Down(why)),
-            Happened::End => self.recorder.take(at, source, Taken::Down("its input has ended")),
+            Happened::Bytes(bytes) => self.tee.take(at, source, Taken::Bytes(bytes)),
+            Happened::Up => self.tee.take(at, source, Taken::Up),
+            Happened::Down { why } => self.tee.take(at, source, Taken::Down(why)),
+            Happened::End => self.tee.take(at, source, Taken::Down("its input has ended")),
             Happened::Detail(_) | Happened::Trouble(_) | Happened::Note { .. } => {}
         }
         let step = match what {
@@ -335,6 +339,9 @@ impl Pipeline {
                 self.report.committed = now;
                 self.report.waits.committed(clock::boot_now());
                 let group = std::mem::take(&mut self.group);
+                if !group.events.is_empty() {
+                    self.tee.decided(now);
+                }
                 self.announce(&group)?;
                 self.report_losses()
             }
@@ -420,14 +427,16 @@ impl Pipeline {
             Request::Status(answer) => {
                 let now = clock::boot_now();
                 let lost_chunks = self.lost_chunks.load(Ordering::Relaxed) as u64;
-                let status = self.report.status(now, &self.engine, &self.store, lost_chunks);
+                let record = self.tee.status(now);
+                let status =
+                    self.report.status(now, &self.engine, &self.store, lost_chunks, record);
                 let _ = answer.send(Box::new(status));
             }
             Request::Record(answer) => {
                 let now = (clock::boot_now(), clock::wall_now());
                 let header = Header::new(software(), self.boot_id.clone(), now);
                 let header = self.engine.describe(header);
-                let _ = answer.send(Box::new((self.recorder.clone(), header)));
+                let _ = answer.send(Box::new((self.tee.ring.clone(), header)));
             }
             Request::Events(query, answer) => {
                 let query = EventQuery {
@@ -469,7 +478,9 @@ impl Pipeline {
             let Ok(input) = self.inputs.try_recv() else { break };
             self.input(input);
         }
-        if let Err(error) = self.commit(clock::boot_now()) {
+        let committed = self.commit(clock::boot_now());
+        self.tee.close();
+        if let Err(error) = committed {
             return Ended::Failed(Box::new(error));
         }
         if !self.group.events.is_empty() {

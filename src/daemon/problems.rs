@@ -5,12 +5,15 @@
 use super::report::{Known, Report};
 use crate::logic::engine::Engine;
 use crate::logic::gnss::trust::Degraded;
-use crate::logic::health::{Problem, SourceState, Status};
+use crate::logic::health::{Problem, RecordStatus, SourceState, Status};
 use crate::logic::uplink::{Cause, Failure, Trouble};
 use crate::units::BootTime;
 
 /// Events over the ceiling of latency before it is a problem.
 const OVER_MIN: u64 = 3;
+
+/// That the record's disk did not keep up is a problem for so long.
+const BEHIND_TOLD_S: f64 = 600.0;
 
 /// The problems so far.
 #[derive(Default)]
@@ -48,7 +51,21 @@ pub(super) fn all(
     if let Some(trouble) = &report.uplink.trouble {
         found.add(format!("uplink: {}", trouble.text), of_uplink(trouble));
     }
+    if let Some(record) = &status.record {
+        of_record(record, &mut found);
+    }
     found.0
+}
+
+/// Nothing else suffers where the record does: it comes last.
+fn of_record(record: &RecordStatus, found: &mut Found) {
+    let (dir, dropped) = (&record.dir, record.dropped);
+    if let Some(Problem { what, attempt }) = &record.trouble {
+        found.add(format!("record: {what}; {dropped} entries dropped so far"), attempt);
+    } else if record.behind_s_ago.is_some_and(|ago_s| ago_s < BEHIND_TOLD_S) {
+        let what = format!("record: the disk of {dir} does not keep up; {dropped} entries dropped");
+        found.add(what, "use a faster or less busy disk, or unset [record] dir");
+    }
 }
 
 fn of_sources(report: &Report, status: &Status, now: BootTime, found: &mut Found) {

@@ -12,7 +12,8 @@ use crate::logic::config::{Config, UplinkKind};
 use crate::logic::engine::Engine;
 use crate::logic::event::Event;
 use crate::logic::health::{
-    EventsStatus, Problem, SourceState, SourceStatus, Status, StoreStatus, UplinkStatus,
+    EventsStatus, Problem, RecordStatus, SourceState, SourceStatus, Status, StoreStatus,
+    UplinkStatus,
 };
 use crate::logic::latency::LatencyStatus;
 use crate::logic::uplink::UplinkState;
@@ -179,6 +180,7 @@ impl Report {
         engine: &Engine,
         store: &Store,
         lost_chunks: u64,
+        record: Option<RecordStatus>,
     ) -> Status {
         let started = engine.started();
         let mut counters = engine.counters();
@@ -198,6 +200,7 @@ impl Report {
             latency: self.latency(engine),
             uplink: self.uplink_status(now),
             memory_bytes: clock::memory_bytes(),
+            record,
             ..Status::default()
         };
         self.add_store(&mut status, store);

@@ -14,6 +14,7 @@ mod lines;
 pub mod net;
 pub mod pty;
 pub mod receiver;
+pub mod segments;
 pub mod serial;
 pub mod source;
 pub mod systemd;

@@ -328,6 +328,28 @@ pub struct StoreStatus {
     pub error: Option<String>,
 }
 
+/// How the record on the disk does.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RecordStatus {
+    /// Where its segments are.
+    pub dir: String,
+    /// How many, those of earlier runs included.
+    pub segments: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their bound.
+    pub max_bytes: u64,
+    /// Entries since the start that queue or disk did not take.
+    pub dropped: u64,
+    /// Seconds since the queue was full last: the disk did not keep up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind_s_ago: Option<f64>,
+    /// What the disk refuses, while it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Problem>,
+}
+
 /// Everything `status` shows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -367,6 +389,9 @@ pub struct Status {
     pub uplink: UplinkStatus,
     /// Store and flash.
     pub store: StoreStatus,
+    /// The record on the disk, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordStatus>,
     /// Resident memory of the daemon.
     pub memory_bytes: u64,
 }

@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::logic::engine::SourceSetup;
 use crate::units::{BootTime, EventTime, Span, WallTime};
 
+pub mod segments;
+
 /// The version of the text.
 const VERSION: u32 = 1;
 
@@ -53,6 +55,11 @@ impl Header {
         let (floor, sources) = (None, Vec::new());
         Self { geofenced_record: VERSION, software, boot_id, wall, at, lost: 0, floor, sources }
     }
+
+    /// Its line, behind what is in `text`.
+    pub fn write(&self, text: &mut Vec<u8>) {
+        line(text, self);
+    }
 }
 
 /// What happened.
@@ -69,6 +76,35 @@ pub enum What {
     Down(String),
     /// What the system clock said, while it was synchronised (TIME-5); it runs on from there.
     System(Option<WallTime>),
+    /// So many entries are missing here: the disk was full, slow or away.
+    Lost(u64),
+    /// Until here was decided, and what came of it is in the store.
+    Decided,
+}
+
+impl What {
+    /// What is kept of a moment, on its own.
+    pub fn of(taken: Taken<'_>) -> Self {
+        match taken {
+            Taken::Bytes(bytes) => of_bytes(bytes),
+            Taken::Up => Self::Up,
+            Taken::Down(why) => Self::Down(why.to_owned()),
+            Taken::System(wall) => Self::System(wall),
+        }
+    }
+
+    /// Bytes of memory behind it.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Base64(text) | Self::Down(text) => text.len(),
+            Self::Up | Self::System(_) | Self::Lost(_) | Self::Decided => 0,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// One line.
@@ -89,8 +125,13 @@ impl Entry {
         match &self.what {
             What::Text(text) => Some(Ok(text.clone().into_bytes())),
             What::Base64(text) => Some(BASE64.decode(text)),
-            What::Up | What::Down(_) | What::System(_) => None,
+            What::Up | What::Down(_) | What::System(_) | What::Lost(_) | What::Decided => None,
         }
+    }
+
+    /// Its line, behind what is in `text`.
+    pub fn write(&self, text: &mut Vec<u8>) {
+        line(text, self);
     }
 }
 
@@ -228,6 +269,13 @@ fn of_bytes(bytes: &[u8]) -> What {
 /// Whether an input that begins so is a record.
 pub fn is_record(first_bytes: &[u8]) -> bool {
     first_bytes.starts_with(MAGIC)
+}
+
+/// Whether an input that begins so is a record of which a power cut left no whole line: its first
+/// bytes and no more, or a length without content.
+pub fn is_torn(first_bytes: &[u8]) -> bool {
+    !first_bytes.is_empty()
+        && (MAGIC.starts_with(first_bytes) || first_bytes.iter().all(|byte| *byte == 0))
 }
 
 /// The first line; a fault in words.

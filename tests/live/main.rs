@@ -14,5 +14,6 @@ mod kill;
 mod peers;
 mod port;
 mod refusal;
+mod segments;
 mod supervision;
 mod wire;

@@ -503,13 +503,20 @@ fn flash(merged: &Merged) -> Flash {
 /// The longest record that a command can fetch in one answer, whatever is in it.
 const RECORD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+/// The least that segment files are made of: one takes a source's longest read.
+const SEGMENTS_BYTES_MIN: u64 = 1024 * 1024;
+
 fn record(merged: &Merged, found: &mut Findings) -> Record {
     let section = &merged.sections["record"];
-    let max_bytes = Keys(section).count("max_bytes");
+    let (max_bytes, dir) = (Keys(section).count("max_bytes"), Keys(section).opt_text("dir"));
     if max_bytes > RECORD_BYTES_MAX {
         found.fault(section, ("record", "max_bytes"), "is too much", "write at most \"16MiB\"");
     }
-    Record { max_bytes }
+    if dir.is_some() && max_bytes < SEGMENTS_BYTES_MIN {
+        let what = "is too little for the files in `dir`";
+        found.fault(section, ("record", "max_bytes"), what, "write at least \"1MiB\"");
+    }
+    Record { max_bytes, dir }
 }
 
 fn log(merged: &Merged) -> Log {

@@ -142,6 +142,8 @@ pub(super) const KEYS: &[Key] = &[
 
     key("record", "max_bytes", Shape::Size { min: 0 }, Some(r#""4MiB""#),
         "what sources gave is kept in memory for `record`; 0 keeps nothing"),
+    key("record", "dir", Shape::Path, None,
+        "and as much again in files here, for `replay` after a crash"),
 
     key("log", "level", Shape::Choice(LogLevel::NAMES), Some(r#""info""#), "how much is said"),
     key("log", "max_lines_per_hour", Shape::Count { min: 1, max: 1_000_000 }, Some("200"),

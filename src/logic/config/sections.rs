@@ -419,6 +419,8 @@ pub struct Flash {
 pub struct Record {
     /// How much of what sources gave is kept, in bytes; 0 is nothing.
     pub max_bytes: u64,
+    /// Where as much is kept in files too.
+    pub dir: Option<String>,
 }
 
 choice! {
