@@ -33,6 +33,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("nix", &["src/edge/"]),
     ("nmea", &["src/logic/gnss/epoch"]),
     ("percent-encoding", &["src/edge/control/", "src/logic/event.rs"]),
+    ("rand_distr", &["src/logic/simulate/chance.rs"]),
+    ("rand_pcg", &["src/logic/simulate/chance.rs"]),
     ("rusqlite", &["src/store/"]),
     ("rustls", &["src/edge/http"]),
     ("sd-notify", &["src/edge/systemd.rs"]),

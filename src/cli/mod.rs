@@ -22,6 +22,8 @@ mod replay_input;
 mod replay_print;
 mod replay_record;
 pub mod run;
+mod shipped;
+pub mod simulate;
 pub mod status;
 mod status_screen;
 pub mod zones;
@@ -44,6 +46,8 @@ enum Command {
     Run(run::Args),
     /// Put recorded drives through the same engine and print what it decides.
     Replay(replay::Args),
+    /// Write a drive that never was, for `replay`, with the truth about it.
+    Simulate(simulate::Args),
     /// Check zone files.
     #[command(subcommand)]
     Zones(zones::Command),
@@ -111,6 +115,7 @@ fn dispatch(command: &Command) -> Result<Exit, CliError> {
     match command {
         Command::Run(args) => run::run(args),
         Command::Replay(args) => replay::run(args),
+        Command::Simulate(args) => simulate::run(args),
         Command::Zones(command) => zones::run(command),
         Command::Config(command) => config::run(command),
         Command::Status(args) => status::run(args),
@@ -138,6 +143,9 @@ mod tests {
             "run -v",
             "replay a.nmea b.csv --zones x.geojson y.geojson --print events --format csv",
             "replay - --print fixes --floor 2010-01-01",
+            "simulate",
+            "simulate --seed 7 --zones x.geojson y.geojson --scenario urban --rate 0.2 --truth t",
+            "simulate --minutes 60 --format csv --asset van-1 -o drive.csv",
             "zones check a.geojson b.geojson --json",
             "config check",
             "config check a.toml b.toml",

@@ -13,5 +13,6 @@ pub mod health;
 pub mod latency;
 pub mod order;
 pub mod recorder;
+pub mod simulate;
 pub mod uplink;
 pub mod zones;

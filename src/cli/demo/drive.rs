@@ -1,17 +1,21 @@
-//! The simulated vehicle and its receiver: motion along one street, and the sentences of it.
+//! The simulated vehicle and its receiver: motion along one street, as far as it is let go; the
+//! rest is the simulator's.
 //!
 //! Always holds: the same ticks give the same sentences (chance comes from a fixed seed); the
 //! truth about each boundary is kept, to hold what was reported against it.
 //! Does not know: zones, or that anybody listens.
 
-use std::fmt::Write as _;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::cli::{CliError, Exit};
 use crate::edge::clock;
 use crate::edge::pty::Pty;
-use crate::units::{BootTime, EventTime, Span};
+use crate::logic::simulate::chance::Chance;
+use crate::logic::simulate::drive::Motion;
+use crate::logic::simulate::receiver::Epoch;
+use crate::logic::simulate::sentences::{Quality, sentences};
+use crate::units::{BootTime, EventTime, Position, Span};
 
 /// The street: this latitude, eastwards from this longitude on.
 const LAT_DEG: f64 = 48.15;
@@ -22,10 +26,12 @@ const METRES_A_DEGREE: f64 = 74_408.8;
 const TICK: Span = Span::from_millis(200);
 /// 72 km/h.
 const SPEED_MPS: f64 = 20.0;
-/// Metres a second in knots.
-const KNOTS: f64 = 3600.0 / 1852.0;
 /// How far a position may lie beside the truth: a good receiver under an open sky.
 const NOISE_M: f64 = 0.6;
+/// What its receiver claims: an HDOP of 0.8.
+const ACCURACY_M: f64 = 4.0;
+/// What it starts from.
+const SEED: u64 = 4711;
 
 /// A boundary that the street crosses.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,20 +61,6 @@ pub(super) struct Passage {
     pub(super) at: EventTime,
 }
 
-/// A generator of chance with a fixed seed: Knuth's MMIX constants.
-#[derive(Clone, Copy, Debug)]
-struct Chance(u64);
-
-impl Chance {
-    /// The next number in -1..1.
-    fn next(&mut self) -> f64 {
-        let Self(state) = self;
-        *state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (*state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
-    }
-}
-
 /// The vehicle: pure.
 #[derive(Clone, Debug)]
 struct Vehicle {
@@ -95,43 +87,19 @@ impl Vehicle {
     }
 
     fn sentences(&mut self, speed_mps: f64) -> String {
-        let x_m = self.x_m + NOISE_M * self.chance.next();
-        let y_m = NOISE_M * self.chance.next();
-        let lat = angle(LAT_DEG + y_m / 111_200.0, 2);
-        let lon = angle(LON_DEG + x_m / METRES_A_DEGREE, 3);
-        let (date, clock) = civil(self.time);
-        let knots = speed_mps * KNOTS;
-        let rmc = format!("GNRMC,{clock},A,{lat},N,{lon},E,{knots:.2},90.0,{date},,,A");
-        let gga = format!("GNGGA,{clock},{lat},N,{lon},E,1,14,0.8,519.0,M,46.9,M,,");
-        framed(&rmc) + &framed(&gga)
+        let x_m = self.x_m + self.chance.between(-NOISE_M, NOISE_M);
+        let y_m = self.chance.between(-NOISE_M, NOISE_M);
+        let (lat, lon) = (LAT_DEG + y_m / 111_200.0, LON_DEG + x_m / METRES_A_DEGREE);
+        let epoch = Epoch {
+            true_time: self.time,
+            time: self.time,
+            place: Position::new(lat, lon),
+            deviation_m: NOISE_M,
+            accuracy_m: ACCURACY_M,
+            motion: Motion { speed_mps, heading_deg: 90.0 },
+        };
+        sentences(&epoch, Quality::Dilution)
     }
-}
-
-/// NMEA's degrees and minutes, to 1e-6 minutes (2 mm).
-fn angle(degrees: f64, digits: usize) -> String {
-    const MICROS_A_DEGREE: u64 = 60_000_000;
-    let micros = (degrees * MICROS_A_DEGREE as f64).round() as u64;
-    let (whole, rest) = (micros / MICROS_A_DEGREE, micros % MICROS_A_DEGREE);
-    format!("{whole:0digits$}{:02}.{:06}", rest / 1_000_000, rest % 1_000_000)
-}
-
-/// NMEA's date (ddmmyy) and time of day (hhmmss.ss).
-fn civil(time: EventTime) -> (String, String) {
-    let centis = (time - time.midnight()).nanos() / 10_000_000;
-    let secs = centis / 100;
-    let (hour, minute, second) = (secs / 3600, secs / 60 % 60, secs % 60);
-    let text = time.midnight().to_string();
-    let date = format!("{}{}{}", &text[8..10], &text[5..7], &text[2..4]);
-    (date, format!("{hour:02}{minute:02}{second:02}.{:02}", centis % 100))
-}
-
-/// `$…*hh`, and a line end.
-fn framed(body: &str) -> String {
-    let sum = body.bytes().fold(0, |sum: u8, byte| sum ^ byte);
-    let mut line = format!("${body}*");
-    // Writing to a String cannot fail.
-    let _ = write!(line, "{sum:02X}\r\n");
-    line
 }
 
 #[derive(Debug)]
@@ -173,7 +141,7 @@ impl Drive {
         let zero = EventTime::from_nanos(now - now.rem_euclid(10_000_000));
         let state = State { target_m: x_m, x_m, line: None, passed: Vec::new(), stop: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), stopped: Condvar::new() });
-        let vehicle = Vehicle { x_m, time: zero, chance: Chance(4711) };
+        let vehicle = Vehicle { x_m, time: zero, chance: Chance::new(SEED) };
         let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("receiver".into())
@@ -254,7 +222,7 @@ mod tests {
 
     fn vehicle(x_m: f64) -> Vehicle {
         let time = "2026-11-30T23:59:59.7Z".parse().unwrap();
-        Vehicle { x_m, time, chance: Chance(4711) }
+        Vehicle { x_m, time, chance: Chance::new(SEED) }
     }
 
     #[test]
@@ -264,11 +232,6 @@ mod tests {
         assert_eq!(passed[0].at.to_string(), "2026-11-30T23:59:59.8Z");
         assert!(text.starts_with("$GNRMC,235959.90,A,4809.00"), "{text}");
         assert!(text.contains(",N,01133.60") && text.contains(",38.88,90.0,301126,,,A*"), "{text}");
-        assert_eq!(
-            framed("GPGLL,5057.970,N,00146.110,E,142451,A"),
-            "$GPGLL,5057.970,N,00146.110,E,142451,A*27\r\n"
-        );
-        assert_eq!(angle(11.999_999_999_9, 3), "01200.000000");
     }
 
     #[test]
@@ -286,7 +249,7 @@ mod tests {
     fn the_boundaries_are_those_of_the_shipped_zones() {
         for boundary in BOUNDARIES {
             let (layer, zone) = boundary.zone.split_once('/').unwrap();
-            let (_, text) = super::super::stage::ZONES
+            let (_, text) = crate::cli::shipped::ZONES
                 .into_iter()
                 .find(|(name, _)| name.strip_suffix(".geojson") == Some(layer))
                 .unwrap();

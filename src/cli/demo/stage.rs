@@ -17,6 +17,7 @@ use super::tell;
 use super::verdict::{self, Story, zone_of};
 use crate::cli::exit::plain;
 use crate::cli::out::{Colour, Out, colour_on_stdout, paint};
+use crate::cli::shipped::ZONES;
 use crate::cli::{CliError, Exit, status};
 use crate::edge::child::{self, Child};
 use crate::edge::clock;
@@ -24,13 +25,6 @@ use crate::edge::pty::Pty;
 use crate::edge::receiver::{Manner, Receiver};
 use crate::logic::event::{Certainty, Event, Kind};
 use crate::logic::health::Status;
-
-/// The shipped zones.
-pub(super) const ZONES: [(&str, &str); 3] = [
-    ("customers.geojson", include_str!("../../../zones/customers.geojson")),
-    ("depots.geojson", include_str!("../../../zones/depots.geojson")),
-    ("roads.geojson", include_str!("../../../zones/roads.geojson")),
-];
 
 /// One step of the plot takes seconds; ten times that is a machine too busy to show anything.
 const PATIENCE: f64 = 30.0;
