@@ -16,8 +16,9 @@ use crate::daemon;
 use crate::logic::config::{Decide, RELEASE_DATE};
 use crate::logic::geometry::Shape;
 use crate::logic::simulate::receiver::Epoch;
+use crate::logic::simulate::route::CLEAR_M;
 use crate::logic::simulate::rows;
-use crate::logic::simulate::scenario::Scenario;
+use crate::logic::simulate::scenario::{Outline, Scenario};
 use crate::logic::simulate::sentences::{Quality, sentences};
 use crate::logic::simulate::truth::Truth;
 use crate::logic::zones::{Layer, parse_layer};
@@ -77,6 +78,9 @@ const BEGAN: EventTime = EventTime::from_nanos(RELEASE_DATE.nanos() + 43_200_000
 /// Sentences carry hundredths of a second: an interval is a whole number of them.
 const TICK: Span = Span::from_millis(10);
 
+/// Some ways lead past a zone, some cut its edge.
+const ASIDE: f64 = 1.1;
+
 /// A week.
 const MINUTES_MAX: i64 = 10_080;
 
@@ -113,7 +117,9 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
     let named = Scenario::ALL.into_iter().find(|(_, name)| *name == args.scenario);
     let (scenario, _) = named.ok_or(CliError::new(Exit::Usage, "no such scenario"))?;
     let length = Span::from_secs(60).times(i64::from(args.minutes));
-    let plan = scenario.plan(&shapes, args.rate.0, length, args.seed);
+    let (interval, seed) = (args.rate.0, args.seed);
+    let outline = Outline { interval, length, aside: ASIDE, clear_m: CLEAR_M, seed };
+    let plan = scenario.plan(&shapes, outline);
     let crossings = match &args.truth {
         Some(path) => {
             let truths = Truth::of(&plan.drive, BEGAN, layers.iter().map(|layer| &**layer));

@@ -11,6 +11,8 @@ use crate::units::{EventTime, Position, Span};
 
 /// So far from a boundary no margin and no accuracy reaches.
 pub const CLEAR_M: f64 = 120.0;
+/// A drive begins standing, long enough to be known outside of what it goes to.
+const BEGINS_WITH: Span = Span::from_secs(30);
 /// A zone wider than this is entered and left on the same side.
 const WIDE_M: f64 = 2_000.0;
 
@@ -39,22 +41,40 @@ const CREEP_M: f64 = 25.0;
 /// Away from one.
 const CREEP_FREE_MPS: f64 = 8.0;
 
-/// A drive through and past the zones for at least so long: each zone about as often as any other,
-/// the near ones first.
-pub fn tour(shapes: &[&Shape], pace: Pace, length: Span, chance: &mut Chance) -> Drive {
+/// Which tour, and how long.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Tour {
+    /// How the vehicle moves.
+    pub pace: Pace,
+    /// How far beside the middle of a zone it aims at most: 0 is through the middle, 1 along the
+    /// edge, more is past it.
+    pub aside: f64,
+    /// How far away from a zone it turns, in metres.
+    pub clear_m: f64,
+    /// How long it takes.
+    pub length: Span,
+}
+
+/// A drive through and past the zones: each about as often as any other, the near ones first.
+pub fn tour(shapes: &[&Shape], tour: Tour, chance: &mut Chance) -> Drive {
+    let length = tour.length;
     let Some(first) = shapes.get(chance.below(shapes.len())) else {
         return Drive::from(Position::new(48.15, 11.56).expect("a place on the globe"));
     };
-    let mut drive = Drive::from(begin(first, chance));
+    let mut drive = Drive::from(line(first, (0.0, tour.clear_m), chance).0);
+    drive.wait(BEGINS_WITH);
+    let mut last = None;
     let mut visits = vec![0_u32; shapes.len()];
     while drive.length() < length {
         let here = drive.end();
         let away = |ix: &usize| distance_m(here, middle(&shapes[*ix].bounds()));
-        let next = (0..shapes.len())
-            .min_by(|a, b| visits[*a].cmp(&visits[*b]).then(away(a).total_cmp(&away(b))));
+        let others = (0..shapes.len()).filter(|ix| shapes.len() == 1 || last != Some(*ix));
+        let next =
+            others.min_by(|a, b| visits[*a].cmp(&visits[*b]).then(away(a).total_cmp(&away(b))));
         let Some(next) = next else { break };
         visits[next] += 1;
-        visit(&mut drive, shapes[next], pace, chance);
+        last = Some(next);
+        visit(&mut drive, shapes[next], tour, chance);
         // A way of no length takes no time: this ends all the same.
         drive.wait(Span::from_secs(1));
     }
@@ -64,42 +84,40 @@ pub fn tour(shapes: &[&Shape], pace: Pace, length: Span, chance: &mut Chance) ->
 
 /// A drive up to the boundary of a shape, where it stands.
 pub fn park_on_boundary(shape: &Shape, speed_mps: f64, length: Span, chance: &mut Chance) -> Drive {
-    let (from, to) = line(shape, 0.0, chance);
+    let (from, to) = line(shape, (0.0, CLEAR_M), chance);
     let mut past = Drive::from(from);
     past.go_to(to, speed_mps);
     let met = crossings(&past, EventTime::from_nanos(0), shape);
     let gate = met.first().map_or(between(from, to, 0.5), |crossing| crossing.place);
     let mut drive = Drive::from(along(gate, from, to, -CLEAR_M));
+    drive.wait(BEGINS_WITH);
     drive.go_to(gate, speed_mps);
     drive.end_at(length);
     drive
 }
 
-fn begin(shape: &Shape, chance: &mut Chance) -> Position {
-    line(shape, 0.0, chance).0
-}
-
 /// One zone, through or past.
-fn visit(drive: &mut Drive, shape: &Shape, pace: Pace, chance: &mut Chance) {
-    let offset = chance.between(-1.1, 1.1);
-    let (from, to) = line(shape, offset, chance);
+fn visit(drive: &mut Drive, shape: &Shape, tour: Tour, chance: &mut Chance) {
+    let Tour { pace, aside, clear_m, .. } = tour;
+    let offset = aside * chance.between(-1.0, 1.0);
+    let (from, to) = line(shape, (offset, clear_m), chance);
     let way_m = distance_m(from, to);
     match shape.crossing(from, to) {
         Some((first, last)) => {
             let (entry, exit) = (between(from, to, first), between(from, to, last));
             let through_m = (last - first) * way_m;
-            go(drive, along(entry, from, to, -CLEAR_M), pace, false, chance);
+            go(drive, along(entry, from, to, -clear_m), pace, false, chance);
             if through_m > WIDE_M {
                 cross(drive, (entry, from, to), CREEP_M, pace, chance);
-                go(drive, along(entry, from, to, CLEAR_M), pace, false, chance);
+                go(drive, along(entry, from, to, clear_m), pace, false, chance);
                 cross(drive, (entry, to, from), CREEP_M, pace, chance);
-                go(drive, along(entry, from, to, -CLEAR_M), pace, false, chance);
+                go(drive, along(entry, from, to, -clear_m), pace, false, chance);
             } else {
                 // In the middle of a small zone both its boundaries are near.
                 let near_m = CREEP_M.min(0.5 * through_m);
                 cross(drive, (entry, from, to), near_m, pace, chance);
                 cross(drive, (exit, from, to), near_m, pace, chance);
-                go(drive, along(exit, from, to, CLEAR_M), pace, false, chance);
+                go(drive, along(exit, from, to, clear_m), pace, false, chance);
             }
         }
         None if way_m <= WIDE_M => {
@@ -150,9 +168,9 @@ fn middle(bounds: &Bounds) -> Position {
     Position::new(lat.clamp(-90.0, 90.0), lon).expect("the middle of a box on the globe")
 }
 
-/// A line in any direction across the box of a shape, from clear to clear; its distance from the
-/// middle is `offset` times half the box's width across it.
-fn line(shape: &Shape, offset: f64, chance: &mut Chance) -> (Position, Position) {
+/// A line in any direction across the box of a shape, from `clear_m` before it to as much behind;
+/// its distance from the middle is `offset` times half the box's width across it.
+fn line(shape: &Shape, (offset, clear_m): (f64, f64), chance: &mut Chance) -> (Position, Position) {
     let bounds = shape.bounds();
     let centre = middle(&bounds);
     let frame = Frame::at(centre.lat_deg());
@@ -160,7 +178,7 @@ fn line(shape: &Shape, offset: f64, chance: &mut Chance) -> (Position, Position)
     let half_north_m = 0.5 * (bounds.north - bounds.south) * frame.north_m;
     let (east, north) = chance.direction();
     let across_m = offset * ((north * half_east_m).abs() + (east * half_north_m).abs());
-    let reach_m = (half_east_m * half_east_m + half_north_m * half_north_m).sqrt() + CLEAR_M;
+    let reach_m = (half_east_m * half_east_m + half_north_m * half_north_m).sqrt() + clear_m;
     let at = |along_m: f64| {
         beside(centre, along_m * east - across_m * north, along_m * north + across_m * east)
     };
@@ -199,7 +217,11 @@ mod tests {
             Pace::Creeping { speed_mps: 0.5 },
         ] {
             let length = Span::from_secs(6 * 3600);
-            let drive = tour(&each, pace, length, &mut Chance::new(1));
+            let drive = tour(
+                &each,
+                Tour { pace, aside: 1.1, clear_m: CLEAR_M, length },
+                &mut Chance::new(1),
+            );
             assert_eq!(drive.length(), length);
             for shape in &shapes {
                 let found = crossings(&drive, EventTime::from_nanos(0), shape);

@@ -7,7 +7,7 @@
 use super::chance::Chance;
 use super::drive::Drive;
 use super::receiver::{ClockFault, Missing, Outage, Outliers, Receiver, Wander};
-use super::route::{Pace, park_on_boundary, tour};
+use super::route::{Pace, Tour, park_on_boundary, tour};
 use crate::logic::geometry::Shape;
 use crate::units::Span;
 
@@ -35,6 +35,21 @@ pub const REFLECTION: Span = Span::from_secs(30);
 /// How long the slow errors of orbit and air stay alike.
 const DRIFT: Span = Span::from_secs(900);
 
+/// What a plan is made for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Outline {
+    /// From one epoch to the next.
+    pub interval: Span,
+    /// How long it takes.
+    pub length: Span,
+    /// How far beside the middle of zones the way leads, as [`Tour`] has it.
+    pub aside: f64,
+    /// How far away from a zone it turns, in metres, as [`Tour`] has it.
+    pub clear_m: f64,
+    /// Where chance begins.
+    pub seed: u64,
+}
+
 /// A drive and the receiver that is on it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
@@ -59,10 +74,11 @@ impl Scenario {
     ];
 
     /// A drive of this kind through and past the shapes.
-    pub fn plan(self, shapes: &[&Shape], interval: Span, length: Span, seed: u64) -> Plan {
-        let mut chance = Chance::new(seed);
-        let drive = self.drive(shapes, length, &mut chance);
-        let mut receiver = self.receiver(interval);
+    pub fn plan(self, shapes: &[&Shape], outline: Outline) -> Plan {
+        let mut chance = Chance::new(outline.seed);
+        let length = outline.length;
+        let drive = self.drive(shapes, outline, &mut chance);
+        let mut receiver = self.receiver(outline.interval);
         if self == Self::Tunnel {
             receiver.outages = tunnels(length, &mut chance);
         }
@@ -72,7 +88,8 @@ impl Scenario {
         Plan { drive, receiver, chance }
     }
 
-    fn drive(self, shapes: &[&Shape], length: Span, chance: &mut Chance) -> Drive {
+    fn drive(self, shapes: &[&Shape], outline: Outline, chance: &mut Chance) -> Drive {
+        let Outline { length, aside, clear_m, .. } = outline;
         let pace = match self {
             Self::Parked => {
                 if let Some(shape) = shapes.get(chance.below(shapes.len())) {
@@ -86,7 +103,7 @@ impl Scenario {
             Self::Creeping => Pace::Creeping { speed_mps: 0.5 },
             Self::StopAndGo => Pace::StopAndGo { speed_mps: 6.0 },
         };
-        tour(shapes, pace, length, chance)
+        tour(shapes, Tour { pace, aside, clear_m, length }, chance)
     }
 
     fn receiver(self, interval: Span) -> Receiver {

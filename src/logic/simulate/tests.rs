@@ -5,7 +5,7 @@ use super::drive::{Drive, beside};
 use super::receiver::{
     ClockFault, Epoch, HONEST_RADIUS, Missing, Outage, Outliers, Receiver, Wander,
 };
-use super::scenario::Scenario;
+use super::scenario::{Outline, Scenario};
 use super::truth::crossings;
 use crate::logic::geometry::{Shape, distance_m};
 use crate::units::{EventTime, Position, Span};
@@ -148,7 +148,9 @@ fn inv_7_a_seed_is_a_drive() {
     let circle = Shape::circle(home(), 100.0).unwrap();
     for (scenario, name) in Scenario::ALL {
         let epochs = |seed| {
-            let plan = scenario.plan(&[&circle], SECOND, Span::from_secs(600), seed);
+            let length = Span::from_secs(600);
+            let outline = Outline { interval: SECOND, length, aside: 1.0, clear_m: 120.0, seed };
+            let plan = scenario.plan(&[&circle], outline);
             let epochs: Vec<Epoch> =
                 plan.receiver.epochs(&plan.drive, BEGAN, plan.chance.clone()).collect();
             epochs
