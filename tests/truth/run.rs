@@ -4,6 +4,7 @@
 //! (INV-1). Does not know: the truth.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use geofenced::daemon::{REPLAY_TRUSTED, replay_setup};
@@ -22,6 +23,14 @@ pub(crate) struct Reported {
     pub(crate) not_before: EventTime,
     pub(crate) not_after: Option<EventTime>,
     pub(crate) confirmed_at: EventTime,
+}
+
+impl fmt::Display for Reported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { inside, not_before, not_after, confirmed_at } = self;
+        let until = not_after.map_or_else(|| "open".to_owned(), |until| until.to_string());
+        write!(f, "inside={inside} [{not_before}, {until}] decided {confirmed_at}")
+    }
 }
 
 /// What was reported, by shape and rules.

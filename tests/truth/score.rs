@@ -19,15 +19,15 @@ pub(crate) struct Score {
     /// True crossings.
     pub(crate) truths: usize,
     /// Reports of no true crossing.
-    pub(crate) spurious: usize,
+    pub(crate) spurious: Vec<Reported>,
     /// True crossings without a report.
     pub(crate) missed: Vec<EventTime>,
     /// From the crossing to the fix that decided, in seconds.
     delays_s: Vec<f64>,
     /// Crossings outside of the bracket reported for them.
     pub(crate) outside: Vec<Miss>,
-    /// Crossings after the fix that decided, where no `not_after` was known: a vehicle that stands or
-    /// creeps on the line was taken for inside before it was.
+    /// Crossings after the fix that decided, where no `not_after` was known: a vehicle that creeps
+    /// on the line was taken for inside before it was.
     pub(crate) early: usize,
 }
 
@@ -61,7 +61,8 @@ impl Score {
         let pairs = pairs(truths, reports);
         let alone = (0..truths.len()).filter(|t| pairs.iter().all(|(own, _)| own != t));
         self.missed.extend(alone.map(|t| truths[t].time));
-        self.spurious += reports.len() - pairs.len();
+        let alone = (0..reports.len()).filter(|r| pairs.iter().all(|(_, own)| own != r));
+        self.spurious.extend(alone.map(|r| reports[r]));
         for (t, r) in pairs {
             let (time, reported) = (truths[t].time, reports[r]);
             self.delays_s.push((reported.confirmed_at - time).secs_f64());
@@ -99,10 +100,7 @@ impl Score {
 
 impl fmt::Display for Miss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Reported { inside, not_before, not_after, confirmed_at } = self.reported;
-        let until = not_after.map_or_else(|| "none".to_owned(), |until| until.to_string());
-        let time = self.time;
-        write!(f, "{time} inside={inside} [{not_before} {until}] decided {confirmed_at}")
+        write!(f, "{} is not in {}", self.time, self.reported)
     }
 }
 
@@ -126,10 +124,9 @@ fn pairs(truths: &[Crossing], reports: &[Reported]) -> Vec<(usize, usize)> {
             if r < reports.len() {
                 best = f64::min(best, alone_s + least[at(t, r + 1)]);
             }
-            if t < truths.len() && r < reports.len() {
-                if let Some(cost) = cost(t, r) {
-                    best = f64::min(best, cost + least[at(t + 1, r + 1)]);
-                }
+            let both = t < truths.len() && r < reports.len();
+            if let Some(cost) = both.then(|| cost(t, r)).flatten() {
+                best = f64::min(best, cost + least[at(t + 1, r + 1)]);
             }
             least[at(t, r)] = best;
         }
@@ -168,7 +165,7 @@ fn a_score_counts_what_is_wrong() {
         let mut score = Score::default();
         score.add(&truths, &reports.collect::<Vec<_>>());
         let Score { spurious, missed, outside, early, .. } = score;
-        assert_eq!((spurious, missed.len(), outside.len(), early), expected, "{truths:?}");
+        assert_eq!((spurious.len(), missed.len(), outside.len(), early), expected, "{truths:?}");
     };
     check(&[100, 200], &[104, 204], (0, 0, 0, 0));
     check(&[100, 200], &[], (0, 2, 0, 0));

@@ -1,6 +1,7 @@
 //! The measured cells as the tables of `docs/defaults.md`.
 //!
-//! Always holds: what a table leaves out is said above it there. Does not know: how cells came about.
+//! Always holds: what a table leaves out is said above it there.
+//! Does not know: how cells came about.
 
 use std::fmt::Write as _;
 
@@ -22,8 +23,8 @@ pub(crate) struct Parked {
     pub(crate) rules: Rules,
     pub(crate) hours: usize,
     pub(crate) events: usize,
-    /// In the worst hour.
-    pub(crate) most: usize,
+    /// Hours with more than one.
+    pub(crate) over: usize,
 }
 
 fn percent(share: f64) -> String {
@@ -42,7 +43,7 @@ pub(crate) fn shipped(cells: &[Cell]) -> String {
             text,
             "| {scenario} | {hz} | {} | {} | {} | {:.1} | {:.1} | {} | {} |",
             score.truths,
-            score.spurious,
+            score.spurious.len(),
             score.missed.len(),
             score.delay_s(0.5),
             score.delay_s(0.95),
@@ -67,7 +68,7 @@ pub(crate) fn rules(cells: &[Cell], rows: &[Rules], columns: &[(&str, f64)]) -> 
             let found =
                 cells.iter().find(|c| c.rules == *rules && c.scenario == *scenario && c.hz == *hz);
             let Some(Cell { score, .. }) = found else { continue };
-            let (spurious, missed) = (score.spurious, score.missed.len());
+            let (spurious, missed) = (score.spurious.len(), score.missed.len());
             let delay_s = score.delay_s(0.5);
             let share = percent(score.closed_share());
             write!(text, " {spurious} / {missed} / {delay_s:.1} / {share} |").unwrap();
@@ -94,8 +95,8 @@ pub(crate) fn parked(all: &[Parked], rows: &[Rules], columns: &[(&str, f64)]) ->
         text += &row_head(*rules);
         for (noise, hz) in columns {
             let found = all.iter().find(|p| p.rules == *rules && p.noise == *noise && p.hz == *hz);
-            let Some(Parked { hours, events, most, .. }) = found else { continue };
-            write!(text, " {:.2}, {most} |", *events as f64 / *hours as f64).unwrap();
+            let Some(Parked { hours, events, over, .. }) = found else { continue };
+            write!(text, " {:.2}, {over} of {hours} |", *events as f64 / *hours as f64).unwrap();
         }
         text.push('\n');
     }

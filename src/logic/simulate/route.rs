@@ -216,7 +216,7 @@ mod tests {
             Pace::StopAndGo { speed_mps: 8.0 },
             Pace::Creeping { speed_mps: 0.5 },
         ] {
-            let length = Span::from_secs(6 * 3600);
+            let length = Span::from_secs(24 * 3600);
             let drive = tour(
                 &each,
                 Tour { pace, aside: 1.1, clear_m: CLEAR_M, length },
