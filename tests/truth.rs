@@ -27,7 +27,7 @@ use geofenced::logic::simulate::scenario::{Outline, Plan, REFLECTION, Scenario};
 use geofenced::logic::simulate::truth::{Crossing, crossings};
 use geofenced::units::{EventTime, Position, Span};
 use ground::{Drawing, Field, LAT, LON, Rules, four, grid};
-use run::reports;
+use run::{Reported, reports};
 use score::Score;
 use table::{Cell, Parked};
 
@@ -37,6 +37,10 @@ const RATES_HZ: [f64; 4] = [0.2, 1.0, 5.0, 10.0];
 const CLEAR_M: f64 = 700.0;
 /// BRK-3: so much of the true crossings lies in the bracket, with noise.
 const SHARE: f64 = 0.99;
+
+/// A vehicle this near to a boundary may be taken for across it: twice the accuracy of the worst
+/// receiver here.
+const GRAZE_M: f64 = 14.0;
 
 /// A scenario, for how many hours it is driven, and for how many in the long form.
 const DRIVES: [(Scenario, &str, f64, f64); 5] = [
@@ -73,11 +77,23 @@ fn score(field: &Field, plan: &Plan) -> Vec<Score> {
     let scores = each.map(|rules| {
         let mut score = Score::default();
         for (base, truths) in truths.iter().enumerate() {
+            let known = score.spurious.len();
             score.add(truths, found.get(&(base, rules)).map_or(&[], |own| own));
+            for report in &score.spurious[known..] {
+                score.aloof_m = score.aloof_m.max(nearest_m(&plan.drive, shapes[base], report));
+            }
         }
         score
     });
     scores.collect()
+}
+
+/// How near the vehicle came to a boundary, in metres, in the minute before a report.
+fn nearest_m(drive: &Drive, shape: &Shape, report: &Reported) -> f64 {
+    let decided = report.confirmed_at - BEGAN;
+    let moments = (0..=120).map(|n| decided - Span::from_millis(500).times(n));
+    let distances = moments.map(|after| shape.locate(drive.at(after)).distance_m.abs());
+    distances.fold(f64::INFINITY, f64::min)
 }
 
 fn plan(field: &Field, scenario: Scenario, hz: f64, hours: f64) -> Plan {
@@ -127,10 +143,11 @@ fn wrong(cell: &Cell) -> String {
         format!("{}{own}", list.len())
     }
     let Cell { scenario, hz, rules, score } = cell;
-    let Score { truths, spurious, missed, outside, early, .. } = score;
+    let Score { truths, spurious, missed, outside, early, aloof_m, .. } = score;
     format!(
         "{scenario} {hz} Hz, {rules}, seed 1: {truths} crossings; spurious {}; missed {}; \
-         outside of their bracket {}; {early} after the deciding fix",
+         outside of their bracket {}; {early} after the deciding fix; \
+         {aloof_m:.1} m away when spurious",
         first(spurious),
         first(missed),
         first(outside)
@@ -149,8 +166,8 @@ fn brk_3_without_noise_every_crossing_lies_in_its_bracket() {
     }
 }
 
-/// BRK-3: with noise it does so in 99 %, in every cell. At the shipped rules next to nothing is
-/// reported that was not (a way within metres of a zone may seem inside); only tunnels, and visits
+/// BRK-3: with noise it does so in 99 %, in every cell. At the shipped rules nothing is
+/// reported that was not, but where the way leads within metres past a zone; only tunnels, and visits
 /// shorter than three fixes at 0.2 Hz, hide a crossing; and where the vehicle does not creep the
 /// deciding fix ends the bracket as well.
 #[test]
@@ -163,7 +180,8 @@ fn brk_3_with_noise_crossings_lie_in_their_brackets() {
         let score = &cell.score;
         assert!(score.share() >= SHARE, "{}", wrong(cell));
         if cell.rules == Rules::shipped() {
-            assert!(score.spurious.len() * 100 <= score.truths, "{}", wrong(cell));
+            let few = score.spurious.len() * 50 <= score.truths.max(100);
+            assert!(few && score.aloof_m < GRAZE_M, "{}", wrong(cell));
             let hides = cell.scenario == "tunnel" || cell.hz < 1.0;
             assert!(hides || score.missed.is_empty(), "{}", wrong(cell));
             let moves = !matches!(cell.scenario, "creeping" | "stop-and-go");

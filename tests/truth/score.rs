@@ -20,6 +20,8 @@ pub(crate) struct Score {
     pub(crate) truths: usize,
     /// Reports of no true crossing.
     pub(crate) spurious: Vec<Reported>,
+    /// The greatest distance to the boundary, in metres, that the vehicle kept around one of them.
+    pub(crate) aloof_m: f64,
     /// True crossings without a report.
     pub(crate) missed: Vec<EventTime>,
     /// From the crossing to the fix that decided, in seconds.
