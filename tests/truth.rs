@@ -166,9 +166,9 @@ fn brk_3_without_noise_every_crossing_lies_in_its_bracket() {
     }
 }
 
-/// BRK-3: with noise it does so in 99 %, in every cell. At the shipped rules nothing is
-/// reported that was not, but where the way leads within metres past a zone; only tunnels, and visits
-/// shorter than three fixes at 0.2 Hz, hide a crossing; and where the vehicle does not creep the
+/// BRK-3: with noise it does so in 99 %, in every cell. At the shipped rules nothing is reported
+/// that was not, but where the way leads within metres past a zone; only tunnels, and visits of
+/// less than three fixes at 0.2 Hz, hide a crossing; and where the vehicle does not creep the
 /// deciding fix ends the bracket as well.
 #[test]
 fn brk_3_with_noise_crossings_lie_in_their_brackets() {
@@ -204,6 +204,7 @@ fn tables(cells: &[Cell]) {
     };
     let columns = [
         ("open-sky", 10.0),
+        ("urban", 0.2),
         ("urban", 1.0),
         ("urban", 10.0),
         ("creeping", 1.0),
