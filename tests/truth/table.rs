@@ -27,8 +27,9 @@ pub(crate) struct Parked {
     pub(crate) over: usize,
 }
 
+/// Rounded down, so that one in a thousand shows.
 fn percent(share: f64) -> String {
-    if share == 1.0 { "100".to_owned() } else { format!("{:.1}", 100.0 * share) }
+    if share == 1.0 { "100".to_owned() } else { format!("{:.1}", (1000.0 * share).floor() / 10.0) }
 }
 
 /// Every scenario and rate at the rules as shipped.
@@ -55,7 +56,7 @@ pub(crate) fn shipped(cells: &[Cell]) -> String {
     text
 }
 
-/// The rules that `wanted` names, as rows; scenarios at two rates as columns.
+/// Rules as rows, scenarios and rates as columns.
 pub(crate) fn rules(cells: &[Cell], rows: &[Rules], columns: &[(&str, f64)]) -> String {
     let mut text = String::from("| confirm | confirm_for | exit_margin_m | enter_margin_m |");
     for (scenario, hz) in columns {
