@@ -7,7 +7,7 @@ use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::replay::Replay;
+use super::replay::{Deciding, Replay};
 use super::{CliError, Exit, replay_input};
 use crate::logic::engine::{Engine, Input, Setup, WAKE_LAG};
 use crate::logic::recorder::{self, Entry, Header, What};
@@ -58,7 +58,7 @@ impl Replay {
         replay_input::long_line(reader, &mut line).map_err(reading)?;
         let header = recorder::read_header(&line).map_err(|why| bad(1, &why))?;
         if let Some(engine) = self.live.engine(&header).map_err(|why| bad(1, why))? {
-            self.engine = engine;
+            self.deciding = Deciding::One(Box::new(engine));
         }
         let mut system: Option<(BootTime, WallTime)> = None;
         let mut last = header.at;
@@ -74,19 +74,19 @@ impl Replay {
             }
             // It runs on from when it was recorded.
             let wall = system.map(|(then, wall)| wall + (entry.at - then));
-            let _ = self.engine.step(Input::System { wall });
+            let _ = self.deciding.step(Input::System { wall });
             let input = input(&entry).map_err(|why| bad(number, &why))?;
             self.feed(input.as_ref(), &entry)?;
         }
-        let step = self.engine.step(Input::Wake { now: last + WAKE_LAG });
+        let step = self.deciding.step(Input::Wake { now: last + WAKE_LAG });
         self.printer.step(&step)
     }
 
     fn feed(&mut self, input: Option<&Vec<u8>>, entry: &Entry) -> Result<(), CliError> {
         let (source, at) = (usize::from(entry.source), entry.at);
         let step = match (input, &entry.what) {
-            (Some(bytes), _) => self.engine.step(Input::Bytes { source, at, bytes }),
-            (None, What::Down(_)) => self.engine.step(Input::End { source, at }),
+            (Some(bytes), _) => self.deciding.step(Input::Bytes { source, at, bytes }),
+            (None, What::Down(_)) => self.deciding.step(Input::End { source, at }),
             (None, _) => return Ok(()),
         };
         self.printer.step(&step)
