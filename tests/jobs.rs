@@ -78,11 +78,11 @@ fn fleet(seed: u64, received: bool) -> String {
     let mut csv = "asset,time,lat,lon,accuracy_m,received\n".to_owned();
     for n in 0..9_000_i64 {
         let van = chance.below(30);
-        let at = 1_790_000_000_000 + n * 100 - chance.below(700) as i64;
+        let at = 1_790_000_000_000 + n * 100 - chance.below(700).cast_signed();
         let along = (at % 10_000_000) as f64 * 1e-7 * (1.0 + van as f64 * 0.1);
         let lon = 11.0 + (along * 5.0 % 0.04 - 0.02).abs();
         let stamp = if received { format!("{}000000", at + 900) } else { String::new() };
-        let lat = if chance.below(500) == 0 { 91.0 } else { 48.0 + chance.unit() * 1e-4 };
+        let lat = if chance.below(500) == 0 { 91.0 } else { 48.0 + chance.normal() * 3e-5 };
         let _ = writeln!(csv, "van-{van},{at}000000,{lat:.6},{lon:.6},4,{stamp}");
         if chance.below(900) == 0 {
             csv.push_str("van-1,yesterday,48,11,4,\n");

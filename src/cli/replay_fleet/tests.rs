@@ -68,12 +68,12 @@ fn inputs(fed: &Fed) -> Vec<Input<'_>> {
 }
 
 /// What a person would see: every event and every fix, and the counts.
-fn told(steps: Vec<Step>, counters: &Counters) -> String {
+fn told(steps: &[Step], counters: &Counters) -> String {
     let mut text = String::new();
-    for step in &steps {
+    for step in steps {
         step.events.iter().for_each(|event| writeln!(text, "{}", event.to_json()).unwrap());
     }
-    for step in &steps {
+    for step in steps {
         step.fixes.iter().for_each(|fix| writeln!(text, "{fix:?}").unwrap());
     }
     let Counters { sentences, epochs, fixes, rejects, .. } = counters;
@@ -87,14 +87,14 @@ fn check(fed: &[Fed], layers: &[Arc<Layer>], jobs: &[usize]) -> usize {
     let mut engine = Engine::replay(setup.clone(), layers);
     let steps: Vec<Step> = fed.iter().flat_map(inputs).map(|input| engine.step(input)).collect();
     let events = steps.iter().map(|step| step.events.len()).sum();
-    let want = told(steps, &engine.counters());
+    let want = told(&steps, &engine.counters());
     for &jobs in jobs {
         let engine = Engine::replay(setup.clone(), layers);
         let mut fleet = Fleet::new(setup.clone(), &engine, jobs);
         let mut steps: Vec<Step> =
             fed.iter().flat_map(inputs).map(|input| fleet.step(input)).collect();
         steps.push(fleet.rest());
-        let got = told(steps, &fleet.counters());
+        let got = told(&steps, &fleet.counters());
         let differs = want.lines().zip(got.lines()).position(|(want, got)| want != got);
         if let Some(line) = differs {
             let (want, got) = (want.lines().nth(line), got.lines().nth(line));
@@ -155,8 +155,8 @@ fn drive(plan: &Plan) -> Vec<Fed> {
             all.push(Fed::End);
         }
         let who = chance.below(plan.assets);
-        let now = begin + Span::from_millis(100 * n as i64 * plan.assets as i64 / 8);
-        let mut astray = || Span::from_millis(chance.below(plan.astray_ms) as i64);
+        let now = begin + Span::from_millis((100 * n as u64 * plan.assets / 8).cast_signed());
+        let mut astray = || Span::from_millis(chance.below(plan.astray_ms).cast_signed());
         let (time, received) = (now - astray(), now + astray());
         let along = (now - begin).secs_f64() * (6.0 + who as f64) + who as f64 * 97.0;
         let metres = (along % 1_600.0 - 800.0).abs();
