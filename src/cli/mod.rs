@@ -18,6 +18,7 @@ pub mod log;
 pub mod out;
 pub mod record;
 pub mod replay;
+mod replay_fleet;
 mod replay_input;
 mod replay_print;
 mod replay_record;

@@ -10,13 +10,15 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::out::Out;
+use super::replay_fleet::Fleet;
 use super::replay_input::{self, BoundedLines};
 use super::replay_record::Live;
 use super::{CliError, ConfigArg, Exit, Verbosity, config_files, replay_print, replay_record, run};
 use crate::daemon::{self, REPLAY_RECEIVED, REPLAY_TRUSTED};
 use crate::logic::config::{Config, ConfigFile};
-use crate::logic::engine::{Engine, Input};
+use crate::logic::engine::{Engine, Input, Step};
 use crate::logic::gnss::record::{self, Record};
+use crate::logic::health::Counters;
 use crate::logic::recorder;
 use crate::units::{BootTime, EventTime};
 
@@ -41,9 +43,19 @@ pub struct Args {
     /// Undo a week rollover: times more than five years before this date (2026-01-01, or RFC 3339).
     #[arg(long, value_name = "DATE", value_parser = parse_date)]
     pub floor: Option<EventTime>,
+    /// Share the assets out over so many threads; the output is the same.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = jobs())]
+    pub jobs: u16,
     /// How much is said.
     #[command(flatten)]
     pub verbosity: Verbosity,
+}
+
+/// More threads than any machine has that replays would only wait for each other.
+const JOBS_MAX: i64 = 64;
+
+fn jobs() -> clap::builder::RangedI64ValueParser<u16> {
+    clap::value_parser!(u16).range(1..=JOBS_MAX)
 }
 
 /// What `replay` prints.
@@ -112,7 +124,8 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
     let gateway = daemon::identity(&config.gateway.id).map_err(explain)?;
     let setup = daemon::replay_setup(&config, &gateway, args.print == Print::Fixes);
     let mut replay = Replay {
-        engine: Engine::replay(setup.clone(), &layers),
+        deciding: Deciding::One(Box::new(Engine::replay(setup.clone(), &layers))),
+        jobs: usize::from(args.jobs),
         live: Live::new(setup, layers),
         printer: replay_print::Printer::new(args.print, args.format, Out::new()),
         bad_lines: 0,
@@ -120,7 +133,12 @@ pub fn run(args: &Args) -> Result<Exit, CliError> {
     };
     replay.printer.header()?;
     for input in &replay_record::in_order(&args.inputs) {
-        replay.read(input)?;
+        if let Err(error) = replay.read(input) {
+            // What came before the fault is told first, as one thread tells it.
+            let rest = replay.deciding.rest();
+            let _ = replay.printer.step(&rest);
+            return Err(error);
+        }
     }
     replay.recorded_all()?;
     replay.finish(args)
@@ -144,8 +162,39 @@ fn is_recording(path: &Path) -> bool {
     matches!(format, Some(record::Format::Nmea | record::Format::Csv))
 }
 
+/// One engine, or several that together are one.
+pub(super) enum Deciding {
+    One(Box<Engine>),
+    Many(Box<Fleet>),
+}
+
+impl Deciding {
+    pub(super) fn step(&mut self, input: Input<'_>) -> Step {
+        match self {
+            Self::One(engine) => engine.step(input),
+            Self::Many(fleet) => fleet.step(input),
+        }
+    }
+
+    /// What is still to come.
+    fn rest(&mut self) -> Step {
+        match self {
+            Self::One(_) => Step::default(),
+            Self::Many(fleet) => fleet.rest(),
+        }
+    }
+
+    fn counters(self) -> Counters {
+        match self {
+            Self::One(engine) => engine.counters(),
+            Self::Many(fleet) => fleet.counters(),
+        }
+    }
+}
+
 pub(super) struct Replay {
-    pub(super) engine: Engine,
+    pub(super) deciding: Deciding,
+    jobs: usize,
     pub(super) live: Live,
     pub(super) printer: replay_print::Printer,
     bad_lines: u64,
@@ -192,6 +241,7 @@ impl Replay {
             return Ok(());
         }
         self.recorded_all()?;
+        self.share_out();
         self.live.began = true;
         match format {
             Some(record::Format::Nmea) => self.nmea(&mut reader, path)?,
@@ -205,13 +255,23 @@ impl Replay {
             }
         }
         for source in [REPLAY_TRUSTED, REPLAY_RECEIVED] {
-            let step = self.engine.step(Input::End { source, at: BootTime::from_nanos(i64::MAX) });
+            let step =
+                self.deciding.step(Input::End { source, at: BootTime::from_nanos(i64::MAX) });
             self.printer.step(&step)?;
         }
         if let Some(bar) = bar {
             bar.finish_and_clear();
         }
         Ok(())
+    }
+
+    /// Before the first fix: assets go to as many threads as were asked for. What `record` wrote
+    /// stays on one, because its sources are about one gateway.
+    fn share_out(&mut self) {
+        if let (Deciding::One(engine), false, 2..) = (&self.deciding, self.live.began, self.jobs) {
+            let fleet = Fleet::new(self.live.setup.clone(), engine, self.jobs);
+            self.deciding = Deciding::Many(Box::new(fleet));
+        }
     }
 
     fn nmea(&mut self, reader: &mut impl BufRead, path: &Path) -> Result<(), CliError> {
@@ -222,7 +282,7 @@ impl Replay {
                 return Ok(());
             }
             let length = bytes.len();
-            let step = self.engine.step(Input::Bytes { source: REPLAY_TRUSTED, at, bytes });
+            let step = self.deciding.step(Input::Bytes { source: REPLAY_TRUSTED, at, bytes });
             reader.consume(length);
             self.printer.step(&step)?;
         }
@@ -276,12 +336,12 @@ impl Replay {
                     if record.received.is_some() { REPLAY_RECEIVED } else { REPLAY_TRUSTED };
                 // A recording's arrival stamps stand for boot time: only differences matter.
                 let at = BootTime::from_nanos(record.received.unwrap_or(record.time).nanos());
-                self.engine.step(Input::Record { source, at, record })
+                self.deciding.step(Input::Record { source, at, record })
             }
             Err(why) => {
                 self.bad_lines += 1;
                 self.bad_line.get_or_insert(format!("{}:{line}: {why}", path.display()));
-                self.engine.step(Input::BadRecord { source: REPLAY_TRUSTED })
+                self.deciding.step(Input::BadRecord { source: REPLAY_TRUSTED })
             }
         };
         self.printer.step(&step)
@@ -289,9 +349,11 @@ impl Replay {
 
     /// What was counted, to standard error. Lines that could not be read are bad data, and so is
     /// a drive without a single fix.
-    fn finish(self, args: &Args) -> Result<Exit, CliError> {
+    fn finish(mut self, args: &Args) -> Result<Exit, CliError> {
+        let rest = self.deciding.rest();
+        self.printer.step(&rest)?;
         let events = self.printer.finish()?;
-        let counters = self.engine.counters();
+        let counters = self.deciding.counters();
         let rejects: Vec<String> = counters
             .rejects
             .iter()

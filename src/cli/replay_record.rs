@@ -7,7 +7,7 @@ use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::replay::Replay;
+use super::replay::{Deciding, Replay};
 use super::{CliError, Exit, exit, replay_input};
 use crate::logic::engine::{Engine, Input, Setup, WAKE_LAG};
 use crate::logic::recorder::segments::Name;
@@ -95,7 +95,7 @@ impl Replay {
             header => header.map_err(|why| bad(1, &why))?,
         };
         if let Some(engine) = self.live.engine(&header).map_err(|why| bad(1, why))? {
-            self.engine = engine;
+            self.deciding = Deciding::One(Box::new(engine));
         }
         self.reach(header.at);
         for number in 2.. {
@@ -120,7 +120,7 @@ impl Replay {
             }
             // It runs on from when it was recorded.
             let wall = self.live.system.map(|(then, wall)| wall + (entry.at - then));
-            let _ = self.engine.step(Input::System { wall });
+            let _ = self.deciding.step(Input::System { wall });
             let input = input(&entry).map_err(|why| bad(number, &why))?;
             self.feed(input.as_ref(), &entry)?;
         }
@@ -134,15 +134,15 @@ impl Replay {
     /// Behind the last of several records: what is due by their last moment.
     pub(super) fn recorded_all(&mut self) -> Result<(), CliError> {
         let Some(last) = self.live.last.take() else { return Ok(()) };
-        let step = self.engine.step(Input::Wake { now: last + WAKE_LAG });
+        let step = self.deciding.step(Input::Wake { now: last + WAKE_LAG });
         self.printer.step(&step)
     }
 
     fn feed(&mut self, input: Option<&Vec<u8>>, entry: &Entry) -> Result<(), CliError> {
         let (source, at) = (usize::from(entry.source), entry.at);
         let step = match (input, &entry.what) {
-            (Some(bytes), _) => self.engine.step(Input::Bytes { source, at, bytes }),
-            (None, What::Down(_)) => self.engine.step(Input::End { source, at }),
+            (Some(bytes), _) => self.deciding.step(Input::Bytes { source, at, bytes }),
+            (None, What::Down(_)) => self.deciding.step(Input::End { source, at }),
             (None, _) => return Ok(()),
         };
         self.printer.step(&step)

@@ -99,6 +99,13 @@ pub struct Birth {
     pub reload: bool,
 }
 
+impl Birth {
+    fn of_replay() -> Self {
+        let (boot, wall) = (BootTime::from_nanos(0), WallTime::from_nanos(0));
+        Self { boot, boot_id: String::new(), wall, reload: false }
+    }
+}
+
 /// One thing that the engine is told.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
@@ -201,7 +208,7 @@ struct Numbers {
 #[derive(Debug)]
 pub struct Engine {
     setup: Setup,
-    ground: Ground,
+    ground: Arc<Ground>,
     sources: Vec<Source>,
     assets: Vec<Asset>,
     by_id: HashMap<AssetId, usize>,
@@ -236,23 +243,44 @@ impl Engine {
     pub fn replay(setup: Setup, layers: &[Arc<Layer>]) -> Self {
         let stream = StreamId::new("replay").expect("a valid id");
         let restored = Restored::nothing(stream);
-        let zero = BootTime::from_nanos(0);
-        let birth = Birth {
-            boot: zero,
-            boot_id: String::new(),
-            wall: WallTime::from_nanos(0),
-            reload: false,
-        };
-        Self::start(setup, layers, restored, &birth)
+        Self::start(setup, layers, restored, &Birth::of_replay())
+    }
+
+    /// Another engine without a store, over the very zones of this one: for the fixes of assets
+    /// that this one never hears of.
+    #[must_use]
+    pub fn sibling(&self) -> Self {
+        let stream = StreamId::new("replay").expect("a valid id");
+        let restored = Restored::nothing(stream);
+        let birth = Birth::of_replay();
+        let story = start::story(None, &birth, &self.ground);
+        Self::fresh(self.setup.clone(), Arc::clone(&self.ground), &restored, &birth, story)
     }
 
     /// An engine that goes on where its store left off (STO-4).
     pub fn start(setup: Setup, layers: &[Arc<Layer>], restored: Restored, birth: &Birth) -> Self {
         let plan = start::plan(layers, &restored.layers);
-        let ground = Ground::new(&setup.decide, &plan.activations);
+        let ground = Arc::new(Ground::new(&setup.decide, &plan.activations));
         let story = start::story(restored.last_run.as_ref(), birth, &ground);
+        let mut engine = Self::fresh(setup, ground, &restored, birth, story);
+        engine.not_grown.clone_from(&plan.not_grown);
+        engine.announce_start(&restored, &plan);
+        let cause = if engine.start.same_boot { GapCause::Restart } else { GapCause::Power };
+        let layers_changed = !plan.changed.is_empty() || !plan.gone.is_empty();
+        engine.take_up(restored, cause, layers_changed);
+        engine
+    }
+
+    /// Over its zones, before it has taken anything up.
+    fn fresh(
+        setup: Setup,
+        ground: Arc<Ground>,
+        restored: &Restored,
+        birth: &Birth,
+        start: Start,
+    ) -> Self {
         let sources = setup.sources.iter().map(|source| Source::new(source, &setup)).collect();
-        let mut engine = Self {
+        Self {
             numbers: Numbers {
                 stream: restored.stream.clone(),
                 next_event: restored.next_seq,
@@ -280,14 +308,9 @@ impl Engine {
             decided: Histogram::default(),
             waiting: 0,
             waiting_max: 0,
-            start: story,
-            not_grown: plan.not_grown.clone(),
-        };
-        engine.announce_start(&restored, &plan);
-        let cause = if engine.start.same_boot { GapCause::Restart } else { GapCause::Power };
-        let layers_changed = !plan.changed.is_empty() || !plan.gone.is_empty();
-        engine.take_up(restored, cause, layers_changed);
-        engine
+            start,
+            not_grown: Vec::new(),
+        }
     }
 
     /// One input. Deadlines before it fire first.
@@ -397,6 +420,10 @@ impl Engine {
             line.trust.degraded().map(|why| (&asset.id, source, why))
         });
         troubled.collect()
+    }
+    /// How many assets it has heard of.
+    pub fn assets(&self) -> usize {
+        self.assets.len()
     }
     /// The zones in force.
     pub fn ground(&self) -> &Ground {
