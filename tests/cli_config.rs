@@ -337,6 +337,7 @@ fn a_replay_of_segments() {
         (name(7), segment("two", 3..6).into_bytes()),
         (name(8), midway.into_bytes()),
         (name(9), lost.into_bytes()),
+        (name(10), b"asset,time,lat,lon\nvan,2026-01-01T00:00:00Z,48,11\n".to_vec()),
     ];
     let files: Vec<(&str, &[u8])> =
         files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
@@ -352,6 +353,7 @@ fn a_replay_of_segments() {
         (&[1, 7], 65, 3, "00007.record:1: it is of another boot than the record before it"),
         (&[7], 0, 3, ""),
         (&[1, 8], 65, 3, "00008.record:2: "),
+        (&[1, 10], 65, 3, "00010.record follows a record; a record is replayed alone"),
         (&[9], 0, 3, "00009.record:5: 7 entries are missing here"),
     ] {
         let names: Vec<String> = inputs.iter().map(|number| name(*number)).collect();

@@ -240,7 +240,10 @@ impl Replay {
             replay_record::torn(path, 1);
             return Ok(());
         }
-        self.recorded_all()?;
+        if self.live.sources > 0 {
+            let why = "follows a record; a record is replayed alone, or with others of its sources";
+            return Err(CliError::new(Exit::Data, format!("{} {why}", path.display())));
+        }
         self.share_out();
         self.live.began = true;
         match format {

@@ -290,7 +290,9 @@ impl Engine {
         if let Err(reason) = epoch.fix {
             self.reject(source, reason);
         }
-        let Some(asset) = self.asset_of(&self.setup.sources[source].asset.clone()) else { return };
+        let Some(asset) = self.asset_of(&self.setup.sources[source].asset.clone()) else {
+            return self.reject(source, Reject::TooManyAssets);
+        };
         let carried = Carried {
             source: source as u16,
             // Without a position the epoch only tells the date.
