@@ -94,6 +94,10 @@ impl Replay {
             }
             header => header.map_err(|why| bad(1, &why))?,
         };
+        if header.lost > 0 {
+            let what = format!("it begins after {} entries that had no room", header.lost);
+            exit::say(&format!("{}:1: {what}", path.display()));
+        }
         if let Some(engine) = self.live.engine(&header).map_err(|why| bad(1, why))? {
             self.deciding = Deciding::One(Box::new(engine));
         }

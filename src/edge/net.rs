@@ -34,8 +34,9 @@ pub(super) const GARBAGE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Datagrams that wait for the loop: a minute of a receiver's 10 Hz bursts.
 const DATAGRAMS_MAX: usize = 1024;
-/// The longest datagram there is.
-const DATAGRAM_BYTES_MAX: usize = 65_536;
+/// The longest datagram that is taken: some fifty sentences. Whoever floods with longer ones must
+/// not fill the channel with them.
+const DATAGRAM_BYTES_MAX: usize = 4096;
 
 /// A peer to connect to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -203,11 +204,12 @@ async fn take_datagrams(
     retry: &mut Retry<impl FnMut() -> f64>,
 ) -> Result<String, Closed> {
     retry.opened(outlet).await?;
-    let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
+    let mut buffer = vec![0; DATAGRAM_BYTES_MAX + 1];
     let mut waiting: VecDeque<(BootTime, Vec<u8>)> = VecDeque::new();
     loop {
         tokio::select! {
             read = socket.recv(&mut buffer) => match read {
+                Ok(len) if len > DATAGRAM_BYTES_MAX => outlet.lost(),
                 Ok(len) => {
                     if waiting.len() >= DATAGRAMS_MAX {
                         waiting.pop_front();

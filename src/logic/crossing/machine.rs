@@ -31,6 +31,14 @@ pub struct VoteRules {
     pub confirm_for: Span,
     /// How long a vote stands (PAIR-1).
     pub window: Span,
+    /// How long a clock that has stepped back may have been late before that was believed.
+    pub adoption: Span,
+}
+
+/// TIME-4: a step back is believed after five late fixes, and on a source that can delay after
+/// 60 s; one more may lie before the first of them.
+fn adoption(interval: Span) -> Span {
+    interval.times(6).max(Span::from_secs(60))
 }
 
 impl VoteRules {
@@ -40,7 +48,7 @@ impl VoteRules {
         // 1.5 in integers: exact for every machine (INV-7).
         let grown = Span::from_nanos(needed.nanos().saturating_add(needed.nanos() / 2));
         let window = fixed.unwrap_or_else(|| grown.max(Span::from_millis(4500)));
-        Self { confirm, confirm_for, window }
+        Self { confirm, confirm_for, window, adoption: adoption(interval) }
     }
 }
 
@@ -87,8 +95,8 @@ pub(super) fn advance(
     fix: &Measured,
     seen: &Seen,
 ) -> Option<Commit> {
-    if fix.stepped_back() {
-        pair.stepped_back(fix.time, rules.window);
+    if let Some(before) = fix.before.filter(|_| fix.stepped_back()) {
+        pair.stepped_back(before.time, fix.time, rules);
     }
     expire(pair, fix.time);
     note_bracket(pair, fix, seen);

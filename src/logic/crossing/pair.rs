@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::machine::VoteRules;
 use super::observe::{Observation, Side};
 use crate::units::{EventTime, Position, Span};
 
@@ -182,15 +183,18 @@ impl Pair {
         }
     }
 
-    /// The receiver's clock has stepped back to `now`: nothing remembered may lie after it, or a
-    /// bracket would end before it began and a vote outlive its deadline (TIME-4).
-    pub fn stepped_back(&mut self, now: EventTime, window: Span) {
-        self.not_before = self.not_before.min(now);
+    /// The receiver's clock has stepped back from `last` to `now` (TIME-4). Nothing remembered may
+    /// lie after it, or a bracket would end before it began and a vote outlive its deadline. The
+    /// last fix of the old clock lies before the late ones, so what the bracket begins with moves
+    /// that far back as well.
+    pub fn stepped_back(&mut self, last: EventTime, now: EventTime, rules: &VoteRules) {
+        let earliest = now - rules.adoption;
+        self.not_before = earliest - (last - self.not_before.min(last));
         self.idle_since = self.idle_since.min(now);
         self.not_after = self.not_after.map(|time| time.min(now));
         if let Some(votes) = &mut self.votes {
             votes.first = votes.first.min(now);
-            votes.deadline = votes.deadline.min(now + window);
+            votes.deadline = votes.deadline.min(now + rules.window);
         }
         if let Some(change) = &mut self.change {
             change.at = change.at.min(now);

@@ -512,7 +512,10 @@ impl Engine {
         if let Some(&ix) = self.by_id.get(id) {
             return Some(ix);
         }
-        if self.assets.len() >= ASSETS_MAX {
+        // Trackers that name themselves must not lock out those that the configuration names.
+        let configured = self.setup.sources.iter().any(|source| source.asset == *id);
+        let reserved = if configured { self.setup.sources.len() } else { 0 };
+        if self.assets.len() >= ASSETS_MAX + reserved {
             return None;
         }
         let asset = Asset::new(id.clone(), &self.setup, &self.ground);

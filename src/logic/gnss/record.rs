@@ -222,6 +222,8 @@ impl Record {
         for (key, value) in values.into_iter().enumerate() {
             texts[key] = match value.map(RawValue::get) {
                 None | Some("null") => Cow::Borrowed(""),
+                // A tracker that names itself with nothing is not the gateway's own vehicle.
+                Some(text @ "\"\"") if key == ASSET => return Err(wrong(key, text)),
                 Some(text) if text.starts_with('"') => {
                     serde_json::from_str(text).map_err(syntax)?
                 }

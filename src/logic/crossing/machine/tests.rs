@@ -216,7 +216,8 @@ fn time_4_a_step_back_leaves_nothing_in_the_future() {
     line.play(&[(7200.0, 50.0), (7201.0, 50.0), (7202.0, -5.0), (7203.0, -5.0)]);
     assert_eq!(line.play(&[(10.0, -5.0), (11.0, -20.0)]), [], "the votes' span begins anew");
     let commit = line.fix(12.0, -20.0).unwrap();
-    assert_eq!((seconds(commit.not_before), commit.not_after.map(seconds)), (10.0, Some(11.0)));
+    // The old clock's last fix may lie a minute before the new one's first.
+    assert_eq!((seconds(commit.not_before), commit.not_after.map(seconds)), (-52.0, Some(11.0)));
     let mut line = Line::outside();
     line.play(&[(7200.0, 50.0), (7201.0, 50.0), (7202.0, -5.0), (7203.0, -5.0)]);
     assert_eq!(line.play(&[(10.0, 2.0), (60.0, -5.0)]), [], "the old deadline is not hours away");

@@ -52,7 +52,7 @@ fn json_keys_in_any_order() {
     ] {
         assert_eq!(json(text), Ok(expected()), "{text}");
     }
-    let bare = json(r#"{"time":-1,"lat":1,"lon":2,"accuracy_m":null,"asset":""}"#).unwrap();
+    let bare = json(r#"{"time":-1,"lat":1,"lon":2,"accuracy_m":null,"asset":null}"#).unwrap();
     assert_eq!((bare.time, bare.asset, bare.received), (EventTime::from_nanos(-1), None, None));
 }
 
@@ -104,6 +104,8 @@ fn errors_say_what_would_be_right() {
     says(&json(r#"{"time":true,"lat":1,"lon":2}"#), &["`time` is `true`"]);
     says(&json(r#"{"time":1.5,"lat":1,"lon":2}"#), &["`time` is `1.5`"]);
     says(&json(r#"{"time":1,"lat":1,"lon":2,"asset":"a/b"}"#), &["`asset` is `a/b`"]);
+    // Not the same as none: that is the source's own.
+    says(&json(r#"{"time":1,"lat":1,"lon":2,"asset":""}"#), &["`asset` is"]);
     says(&json(r#"{"lat":1,"lon":2}"#), &["`time` is missing"]);
     says(&json("[1,2]"), &["not a JSON object", "truck-7"]);
     says(&json(r#"{"time":1,"lat":1"#), &["no record", "column"]);
