@@ -30,6 +30,20 @@ const T0: i64 = 1_796_040_000 * S;
 const FIXES: usize = 250;
 const ZONES: usize = 6;
 
+/// The seconds between fixes, over and over. The last silences are as long as S and the longest
+/// `infer_limit`, and no longer.
+const GAPS: [&[f64]; 9] = [
+    &[0.04],
+    &[0.2],
+    &[1.0],
+    &[1.0],
+    &[10.0],
+    &[2.0, 7.0],
+    &[60.0, 600.0],
+    &[86_400.0],
+    &[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 300.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 3600.0],
+];
+
 /// One fix of a stream: when, where, how well.
 type Spot = (i64, f64, f64, f64);
 
@@ -106,9 +120,7 @@ fn rules(chance: &mut Chance, infer_limit: Option<i64>) -> Rules {
 
 /// A walk to and fro over the zones at one of many rates.
 fn stream(chance: &mut Chance) -> Vec<Spot> {
-    let gaps: &[f64] =
-        [&[0.04][..], &[0.2], &[1.0], &[1.0], &[10.0], &[2.0, 7.0], &[60.0, 600.0], &[86_400.0]]
-            [chance.below(8) as usize];
+    let gaps = GAPS[chance.below(GAPS.len() as u64) as usize];
     let quiet = [0.0, 0.02][chance.below(2) as usize];
     let (mut x, mut t, mut heading) = (11.0 + 0.004 * chance.unit(), T0, 1.0);
     let stride = 0.0006 * chance.unit().powi(2);

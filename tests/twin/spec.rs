@@ -16,7 +16,7 @@ pub(crate) struct Fix {
 /// What the contract lets a zone ask for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
-    pub(crate) confirm: usize,
+    pub(crate) confirm: i64,
     pub(crate) confirm_for: i64,
     pub(crate) enter_m: f64,
     pub(crate) exit_m: f64,
@@ -114,8 +114,8 @@ impl Twin {
                 continue;
             }
             if votes.is_empty() {
-                let needed =
-                    (self.rules.confirm as i64 * self.interval(j)).max(self.rules.confirm_for);
+                let spans = self.rules.confirm * self.interval(j);
+                let needed = spans.max(self.rules.confirm_for);
                 deadline = t + (4_500_000_000).max(needed + needed / 2);
             }
             votes.push((side, j));
@@ -130,7 +130,7 @@ impl Twin {
         let (votes, idle) = self.votes(i);
         let observed = self.observation(i);
         let enough = votes.last().is_some_and(|(_, j)| *j == i)
-            && votes.len() >= self.rules.confirm
+            && i64::try_from(votes.len()).is_ok_and(|n| n >= self.rules.confirm)
             && fix.t - self.fixes[votes[0].1].t >= self.rules.confirm_for;
         match self.committed {
             None if enough => self.initialised(i, votes[0].0, Some((votes[0].1, votes.len()))),
