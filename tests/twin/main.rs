@@ -30,9 +30,9 @@ const T0: i64 = 1_796_040_000 * S;
 const FIXES: usize = 250;
 const ZONES: usize = 6;
 
-/// The seconds between fixes, over and over. The last silences are as long as S and the longest
-/// `infer_limit`, and no longer.
-const GAPS: [&[f64]; 9] = [
+/// The seconds between fixes, over and over. The last two are silent exactly as
+/// long as S, the one where that is three intervals and the other for `infer_limit` as well.
+const GAPS: [&[f64]; 10] = [
     &[0.04],
     &[0.2],
     &[1.0],
@@ -41,6 +41,7 @@ const GAPS: [&[f64]; 9] = [
     &[2.0, 7.0],
     &[60.0, 600.0],
     &[86_400.0],
+    &[120.0, 120.0, 120.0, 120.0, 120.0, 120.0, 360.0],
     &[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 300.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 3600.0],
 ];
 

@@ -256,4 +256,6 @@ fn settle(
 }
 
 #[cfg(test)]
+mod table_tests;
+#[cfg(test)]
 mod tests;
