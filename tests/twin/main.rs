@@ -7,6 +7,7 @@
 
 #[path = "../field/chance.rs"]
 mod chance;
+mod runs;
 mod spec;
 
 use std::collections::HashMap;
@@ -74,6 +75,11 @@ fn setup(decide: &Decide) -> Setup {
             heartbeat: Span::from_secs(900),
         },
     }
+}
+
+fn decide(infer_limit: Option<i64>) -> Decide {
+    let infer_limit = infer_limit.map(Span::from_nanos);
+    Decide { infer_limit, max_speed_mps: 1e9, ..Decide::default() }
 }
 
 fn layer(rules: &[Rules]) -> Vec<Arc<Layer>> {
@@ -167,6 +173,20 @@ fn said(event: &Event, opened: &HashMap<String, usize>) -> Said {
     }
 }
 
+fn record((t, lat, lon, accuracy_m): Spot) -> Record {
+    Record {
+        asset: None,
+        time: EventTime::from_nanos(t),
+        position: Ok(Position::new(lat, lon).unwrap()),
+        accuracy_m: Some(accuracy_m),
+        received: None,
+        speed_mps: None,
+        heading_deg: None,
+        quality: FixQuality::Measured,
+        altitude_m: None,
+    }
+}
+
 /// Both answers to a stream, zone by zone.
 fn both(decide: &Decide, rules: &[Rules], spots: &[Spot]) -> Vec<(Vec<Said>, Vec<Said>)> {
     let mut engine = Engine::replay(setup(decide), &layer(rules));
@@ -178,17 +198,7 @@ fn both(decide: &Decide, rules: &[Rules], spots: &[Spot]) -> Vec<(Vec<Said>, Vec
             let located = engine.ground().locate(ix as u32, position);
             twin.fix(Fix { t, d_m: located.distance_m, inside: located.inside, accuracy_m });
         }
-        let record = Record {
-            asset: None,
-            time: EventTime::from_nanos(t),
-            position: Ok(position),
-            accuracy_m: Some(accuracy_m),
-            received: None,
-            speed_mps: None,
-            heading_deg: None,
-            quality: FixQuality::Measured,
-            altitude_m: None,
-        };
+        let record = record((t, lat, lon, accuracy_m));
         let at = BootTime::from_nanos(t - T0);
         events.extend(engine.step(Input::Record { source: 0, at, record }).events);
     }
@@ -221,11 +231,7 @@ fn check(seed: u64) -> usize {
     let infer_limit = [None, Some(3600 * S)][chance.below(2) as usize];
     let rules: Vec<_> = (0..ZONES).map(|_| rules(&mut chance, infer_limit)).collect();
     let spots = stream(&mut chance);
-    let decide = Decide {
-        infer_limit: infer_limit.map(Span::from_nanos),
-        max_speed_mps: 1e9,
-        ..Decide::default()
-    };
+    let decide = decide(infer_limit);
     let answers = both(&decide, &rules, &spots);
     if answers.iter().all(|(have, want)| same(have, want)) {
         return answers.iter().map(|(have, _)| have.len()).sum();
