@@ -28,7 +28,7 @@ impl Story {
 /// Fixes arrive ten seconds apart on the gateway's clock, whatever they say: there is room for
 /// deadlines to pass between any two.
 fn arrival(i: usize) -> BootTime {
-    BootTime::from_nanos((i as i64 + 1) * 10 * S)
+    BootTime::from_nanos(i64::try_from(i + 1).unwrap() * 10 * S)
 }
 
 /// What happens after the fix with this number.
