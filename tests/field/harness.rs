@@ -4,6 +4,7 @@
 //! Always holds: what is asserted on was read back from the store; a crash loses what was decided
 //! and not committed, as a kill does. Does not know: what is right.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use geofenced::logic::config::{Decide, PositionDetail, TimeRules};
@@ -23,6 +24,9 @@ use geofenced::units::{
 };
 
 use crate::ledger::Ledger;
+
+/// The store, in the gateway's directory.
+const STORE: &str = "geofenced.db";
 
 /// Latitude and longitude.
 pub(crate) type Place = (f64, f64);
@@ -185,7 +189,7 @@ impl Gateway {
             max_age: Span::from_secs(365 * 86_400),
             clock: || BootTime::from_nanos(0),
         };
-        Store::start(&self.dir.path().join("geofenced.db"), &options).unwrap()
+        Store::start(&self.dir.path().join(STORE), &options).unwrap()
     }
 
     fn start(&mut self) {
@@ -302,11 +306,17 @@ impl Gateway {
 
     /// Stopped as it should be at `t`, started again a second later.
     pub(crate) fn stop(&mut self, t: f64) {
+        self.stop_and(t, |_| {});
+    }
+
+    /// The same; in between something happens to the store.
+    pub(crate) fn stop_and(&mut self, t: f64, happens: impl FnOnce(&Path)) {
         self.pass(t);
         self.commit();
         let (boot, wall) = (self.boot(self.now), self.wall());
         let life = self.life.take().expect("it runs");
         life.store.close_clean(boot, wall).unwrap();
+        happens(&self.dir.path().join(STORE));
         self.now = self.now + Span::from_secs(1);
         self.start();
     }

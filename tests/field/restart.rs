@@ -1,11 +1,12 @@
 //! Restart and state: FIELD A, C1, C5, C6, C17, C20.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use geofenced::logic::event::{Kind, Reconciled};
 use geofenced::logic::zones::Layer;
 
-use crate::harness::{Gateway, layer};
+use crate::harness::{Gateway, VAN, layer, record};
 use crate::timeline::*;
 
 fn s() -> Vec<Arc<Layer>> {
@@ -162,4 +163,41 @@ fn a14_cold_start_outside_the_gate() {
     timeline.extend((0..12).map(|i| Crash(on + 7.0 + f64::from(i) * 2.0)));
     timeline.push(drive());
     check("A14 and crashes", &s(), &timeline, &[first, &want("power", on - 0.2)]);
+}
+
+/// A15 (STO-6): a store that the next release wrote, then this one again: it goes on, the visit
+/// with it, and repeats nothing.
+#[test]
+fn a15_rolled_back_to_this_release_repeats_nothing() {
+    let mut gateway = check("A15", &s(), &[Stay(0.0, 5, 1.0, IN)], &["initialised S inside=true"]);
+    let before = gateway.events();
+    gateway.stop_and(20.0, later_release);
+    let stay = (0..5).map(|i| (30.0 + f64::from(i), IN));
+    let leave = (0..5).map(|i| (40.0 + f64::from(i), OUT_E));
+    for (t, place) in stay.chain(leave) {
+        gateway.hear(t + 0.2, record(VAN, t, place, Some(3.0)));
+    }
+    gateway.pass(60.0);
+    gateway.commit();
+    let events = gateway.events();
+    assert_eq!(events[..before.len()], before, "what was said stands");
+    let after: Vec<_> = events[before.len()..].iter().filter(|e| e.body.inside.is_some()).collect();
+    assert_eq!(after.len(), 1, "{after:#?}");
+    let visit = before.iter().find_map(|event| event.body.visit.clone());
+    assert!(visit.is_some());
+    assert_eq!((after[0].body.inside, &after[0].body.visit), (Some(false), &visit));
+}
+
+/// What a later step of this major does to a store: it only adds (STO-6).
+fn later_release(store: &Path) {
+    let conn = rusqlite::Connection::open(store).unwrap();
+    let adds = "ALTER TABLE pair ADD COLUMN later TEXT;
+        ALTER TABLE asset ADD COLUMN later INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE event ADD COLUMN later TEXT;
+        CREATE TABLE later (one INTEGER PRIMARY KEY) STRICT;
+        UPDATE pair SET later = 'x', state = json_set(state, '$.later', 1, '$.pair.later', 1);
+        UPDATE asset SET later = 1, state = json_set(state, '$.later', 1, '$.crossing.later', 1);
+        UPDATE event SET body = json_set(body, '$.later', 1);
+        PRAGMA user_version = 1002;";
+    conn.execute_batch(adds).unwrap();
 }

@@ -264,4 +264,6 @@ fn settle(
 }
 
 #[cfg(test)]
+mod table_tests;
+#[cfg(test)]
 mod tests;
