@@ -1,4 +1,4 @@
-//! Skewed fleet (issue 3): what delays, bursts and stepping clocks do to crossings once TIME and
+//! Skewed fleet: what delays, bursts and stepping clocks do to crossings once TIME and
 //! ORD have put them in order. Truth is the same machine fed in true order.
 //!
 //! `GEOFENCED_FLEET=DIR,DIR…` reads workloads of `geogen.py w2` instead of making small ones,
