@@ -21,7 +21,7 @@ const FIXES: usize = 2_000_000;
 const RUNS: u32 = 5;
 
 /// As large as what the engine carries.
-type Payload = [u64; 7];
+type Payload = [u64; 4];
 
 #[derive(Clone, Copy)]
 struct Arrival {
@@ -69,7 +69,7 @@ fn ours(assets: usize, arrivals: &[Arrival]) -> u64 {
             trusted: false,
             source: 0,
             accuracy_m: 5.0,
-            payload: [arrival.time as u64; 7],
+            payload: [arrival.time as u64; 4],
         };
         let _ = black_box(heap.push(entry, &mut spares));
     }
@@ -87,7 +87,7 @@ fn plain(assets: usize, arrivals: &[Arrival]) -> u64 {
             released += 1;
             black_box(fix);
         }
-        heap.push(Reverse((arrival.time, arrival.at, [arrival.time as u64; 7])));
+        heap.push(Reverse((arrival.time, arrival.at, [arrival.time as u64; 4])));
     }
     released
 }

@@ -66,7 +66,7 @@ fn a_skewed_fleet_crosses_as_in_true_order() {
     }
 }
 
-/// The table that issue 3 asks for.
+/// The whole table.
 #[test]
 fn the_table_of_a_large_fleet() {
     let Some(dirs) = std::env::var_os("GEOFENCED_FLEET") else { return };
