@@ -326,6 +326,7 @@ fn a_replay_of_segments() {
     let torn = cut(&second, second.len() - 20);
     let midway = second.replacen("lat", "lat\n", 1);
     let lost = format!("{first}{{\"at\":9,\"source\":0,\"lost\":7}}\n");
+    let full = first.replacen("\"lost\":0", "\"lost\":5", 1);
     let name = |number: u32| format!("geofenced-00000001-{number:08}.record");
     let files = [
         (name(1), first.clone().into_bytes()),
@@ -338,6 +339,7 @@ fn a_replay_of_segments() {
         (name(8), midway.into_bytes()),
         (name(9), lost.into_bytes()),
         (name(10), b"asset,time,lat,lon\nvan,2026-01-01T00:00:00Z,48,11\n".to_vec()),
+        (name(11), full.into_bytes()),
     ];
     let files: Vec<(&str, &[u8])> =
         files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
@@ -353,6 +355,7 @@ fn a_replay_of_segments() {
         (&[1, 7], 65, 3, "00007.record:1: it is of another boot than the record before it"),
         (&[7], 0, 3, ""),
         (&[1, 8], 65, 3, "00008.record:2: "),
+        (&[11], 0, 3, "00011.record:1: it begins after 5 entries that had no room"),
         (&[1, 10], 65, 3, "00010.record follows a record; a record is replayed alone"),
         (&[9], 0, 3, "00009.record:5: 7 entries are missing here"),
     ] {

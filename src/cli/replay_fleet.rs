@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use crate::logic::engine::{ASSETS_MAX, Engine, FixReport, Input, Setup, Step, Trusting, WAKE_LAG};
+use crate::logic::engine::{Engine, FixReport, Input, Setup, Step, Trusting, WAKE_LAG};
 use crate::logic::event::Event;
 use crate::logic::gnss::Reject;
 use crate::logic::gnss::record::Record;
@@ -197,7 +197,7 @@ impl Fleet {
         if let Some(place) = self.assets.get(id) {
             return Some(*place as usize % self.shards.len());
         }
-        if self.assets.len() >= ASSETS_MAX {
+        if self.assets.len() >= self.setup.assets_max(id) {
             return None;
         }
         let place = self.assets.len();

@@ -145,6 +145,25 @@ fn udp_loses_the_oldest_and_counts() {
     });
 }
 
+/// One longer than is taken is counted, and never told in part.
+#[test]
+fn a_long_datagram_is_counted_whole() {
+    block(async {
+        let port = free_port();
+        let (outlet, mut told, lost) = outlet(8);
+        let reader = tokio::spawn(udp("127.0.0.1".to_owned(), port, outlet, || 0.0));
+        assert_eq!(next(&mut told).await, Happened::Up);
+        let sender = StdUdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        for len in [DATAGRAM_BYTES_MAX + 1, DATAGRAM_BYTES_MAX + 900, DATAGRAM_BYTES_MAX] {
+            sender.send_to(&vec![b'x'; len], ("127.0.0.1", port)).unwrap();
+        }
+        let Happened::Bytes(bytes) = next(&mut told).await else { panic!("bytes") };
+        assert_eq!(bytes.len(), DATAGRAM_BYTES_MAX + 2, "the longest, and its line's end");
+        assert_eq!(lost.load(Ordering::Relaxed), 2);
+        reader.abort();
+    });
+}
+
 #[test]
 fn a_port_that_is_taken_is_waited_for() {
     block(async {

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::daemon::{REPLAY_RECEIVED, REPLAY_TRUSTED, replay_setup};
 use crate::logic::config::{ConfigFile, Env, load};
+use crate::logic::engine::ASSETS_MAX;
 use crate::logic::zones::{Layer, parse_layer};
 use crate::units::{EventTime, GatewayId, Span};
 
@@ -83,6 +84,11 @@ fn told(steps: &[Step], counters: &Counters) -> String {
 
 /// The same inputs into one engine and into fleets. Gives the number of events.
 fn check(fed: &[Fed], layers: &[Arc<Layer>], jobs: &[usize]) -> usize {
+    checked(fed, layers, jobs).0
+}
+
+/// The same; gives what was counted as well.
+fn checked(fed: &[Fed], layers: &[Arc<Layer>], jobs: &[usize]) -> (usize, Counters) {
     let setup = setup(true);
     let mut engine = Engine::replay(setup.clone(), layers);
     let steps: Vec<Step> = fed.iter().flat_map(inputs).map(|input| engine.step(input)).collect();
@@ -102,7 +108,7 @@ fn check(fed: &[Fed], layers: &[Arc<Layer>], jobs: &[usize]) -> usize {
         }
         assert_eq!(want.len(), got.len(), "{jobs} jobs");
     }
-    events
+    (events, engine.counters())
 }
 
 /// How random a fleet is.
@@ -246,7 +252,11 @@ fn too_many_assets_are_counted_as_one_thread_counts_them() {
             let text = format!("{{\"asset\":\"a{n}\",\"time\":{n},\"lat\":1,\"lon\":9}}");
             Fed::Record(Record::from_json(text.as_bytes()).unwrap())
         })
+        // Who names nobody is the configured asset, which has a place whoever came before.
+        .chain([Fed::Record(Record::from_json(br#"{"time":1,"lat":1,"lon":9}"#).unwrap())])
         .chain([Fed::End])
         .collect();
-    check(&fed, &[], &[3]);
+    let (_, counters) = checked(&fed, &[], &[3]);
+    let too_many = counters.rejects.get(&Reject::TooManyAssets).copied();
+    assert_eq!((counters.fixes, too_many), (ASSETS_MAX as u64 + 1, Some(50)));
 }

@@ -77,6 +77,15 @@ pub struct Setup {
     pub telemetry: Telemetry,
 }
 
+impl Setup {
+    /// With this many assets another of this id is one too many. Trackers that name themselves
+    /// must not lock out those that the configuration names.
+    pub fn assets_max(&self, id: &AssetId) -> usize {
+        let configured = self.sources.iter().any(|source| source.asset == *id);
+        ASSETS_MAX + if configured { self.sources.len() } else { 0 }
+    }
+}
+
 /// Which records of low priority are wanted: `[events]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Telemetry {
@@ -512,10 +521,7 @@ impl Engine {
         if let Some(&ix) = self.by_id.get(id) {
             return Some(ix);
         }
-        // Trackers that name themselves must not lock out those that the configuration names.
-        let configured = self.setup.sources.iter().any(|source| source.asset == *id);
-        let reserved = if configured { self.setup.sources.len() } else { 0 };
-        if self.assets.len() >= ASSETS_MAX + reserved {
+        if self.assets.len() >= self.setup.assets_max(id) {
             return None;
         }
         let asset = Asset::new(id.clone(), &self.setup, &self.ground);

@@ -67,6 +67,17 @@ fn hms(hour: i64, minute: i64, second: i64) -> Span {
 
 const MEASURED: Result<FixQuality, Reject> = Ok(FixQuality::Measured);
 
+/// Whole numbers below what is asked, from a seed (xorshift64).
+pub(super) fn dice(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut random = seed;
+    move |below| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random >> 11) as usize % below
+    }
+}
+
 /// D1: all talkers alike; knots become metres per second.
 #[test]
 fn d1_talkers() {
@@ -463,13 +474,7 @@ fn d12_mutations() {
     const SEED: u64 = 0xD1B5_4A32_D192_ED03;
     let clean: Vec<u8> =
         (0..8).flat_map(|n| burst(n).map(|b| line(&b)).concat().into_bytes()).collect();
-    let mut random = SEED;
-    let mut next = |below: usize| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random >> 11) as usize % below
-    };
+    let mut next = dice(SEED);
     for round in 0..1_500 {
         let mut bytes = clean.clone();
         for _ in 0..=next(12) {

@@ -1,5 +1,6 @@
 //! A receiver on a line of some rate, byte by byte: every burst is one fix, whole, and soon.
 
+use super::super::tests::dice;
 use super::super::{Assembler, Epoch, QUIET};
 use crate::logic::gnss::Reject;
 use crate::logic::gnss::line::{Checksum, Framer};
@@ -172,13 +173,7 @@ fn a_cycle_that_does_not_repeat_is_not_guessed_for_long() {
 #[test]
 fn lost_lines_and_shuffled_ones() {
     const SEED: u64 = 0x2545_F491_4F6C_DD1D;
-    let mut random = SEED;
-    let mut next = |below: usize| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random >> 11) as usize % below
-    };
+    let mut next = dice(SEED);
     let letters = "CHZLS";
     let shuffled: Vec<Vec<String>> = (0..500)
         .map(|n| {

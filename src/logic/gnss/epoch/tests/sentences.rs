@@ -150,13 +150,7 @@ fn d14_order_says_nothing() {
     const SEED: u64 = 0x1656_67B1_9E37_79F9;
     let own = pubx("G3", "2.1,2.0,30.0,77.5,0.007,,0.92,1.19,0.77,9,0,0");
     let all = [RMC, GGA, GNS, GLL, GST, GBS, GSA, VTG, ZDA, &own];
-    let mut random = SEED;
-    let mut next = |below: usize| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random >> 11) as usize % below
-    };
+    let mut next = dice(SEED);
     for round in 0..2_000 {
         // Any of them may be missing, but for one with a time and a place.
         let mut lines = vec![[RMC, GGA, GNS, GLL, own.as_str()][next(5)]];
