@@ -4,27 +4,22 @@
 //! in the same minutes, the median of five; then what one fix costs against the number of zones and
 //! of assets. `cargo bench --bench fix_to_event`; with `-- profile` one core alone, for a profiler.
 
-#[path = "../tests/field/chance.rs"]
-mod chance;
+mod fleet;
 
-use std::fmt::Write as _;
 use std::hint::black_box;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
-use chance::Chance;
+use fleet::{Fleet, Report};
 use geofenced::daemon::{REPLAY_TRUSTED, replay_setup};
 use geofenced::logic::config::{ConfigFile, Env, load};
 use geofenced::logic::engine::{Engine, Input, Setup};
 use geofenced::logic::gnss::record::Record;
 use geofenced::logic::zones::{Layer, parse_layer};
-use geofenced::units::{AssetId, BootTime, EventTime, GatewayId, Position};
+use geofenced::units::{AssetId, BootTime, GatewayId};
 
 const RUNS: usize = 5;
-const METRES_PER_DEG: f64 = 111_195.0;
-/// One zone in so many square metres: a town's depots, stops and customers.
-const ZONE_PER_M2: f64 = 250_000.0;
 
 fn setup() -> Setup {
     let text = "[gateway]\nid = \"bench\"\n[[source]]\nname = \"fleet\"\nkind = \"file\"\n\
@@ -33,83 +28,26 @@ fn setup() -> Setup {
     replay_setup(&config.config, &GatewayId::new("bench").expect("a sound id"), false)
 }
 
-/// The side of the square in which so many zones lie.
-fn side_m(zones: u64) -> f64 {
-    (zones as f64 * ZONE_PER_M2).sqrt()
-}
-
-/// Stars of 8 to 64 vertices, 40 to 200 m wide, about the equator.
+/// The fleet's zones, checked.
 fn layers(zones: u64) -> Vec<Arc<Layer>> {
-    let (mut chance, side) = (Chance::new(3), side_m(zones));
-    // A layer holds only so many.
-    let layer = |first: u64, last: u64, chance: &mut Chance| {
-        let mut text = format!(
-            "{{\"type\":\"FeatureCollection\",\"geofenced\":{{\"layer\":\"l{first}\",\
-             \"version\":1,\"created\":\"2026-11-30T00:00:00Z\"}},\"features\":["
-        );
-        for zone in first..last {
-            let (east, north) = (chance.unit() * side, chance.unit() * side);
-            let (radius, vertices) = (20.0 + 80.0 * chance.unit(), 8 + chance.below(57));
-            let ring: Vec<String> = (0..=vertices)
-                .map(|n| {
-                    let turn = (n % vertices) as f64 / vertices as f64 * std::f64::consts::TAU;
-                    let far = radius * (1.0 + 0.2 * (turn * 3.0).sin());
-                    let lon = (east + far * turn.cos()) / METRES_PER_DEG;
-                    let lat = (north + far * turn.sin()) / METRES_PER_DEG;
-                    format!("[{lon:.7},{lat:.7}]")
-                })
-                .collect();
-            let comma = if zone > first { "," } else { "" };
-            let _ = write!(
-                text,
-                "{comma}{{\"type\":\"Feature\",\"id\":\"z{zone}\",\"properties\":{{}},\
-                 \"geometry\":{{\"type\":\"Polygon\",\"coordinates\":[[{}]]}}}}",
-                ring.join(",")
-            );
-        }
-        text.push_str("]}");
-        let checked = parse_layer(text.as_bytes(), &setup().decide);
-        Arc::new(checked.expect("sound zones").layer)
-    };
-    let firsts = (0..zones).step_by(10_000);
-    firsts.map(|first| layer(first, zones.min(first + 10_000), &mut chance)).collect()
+    let checked = |text: String| parse_layer(text.as_bytes(), &setup().decide);
+    let texts = fleet::layer_texts(zones).into_iter();
+    texts.map(|text| Arc::new(checked(text).expect("sound zones").layer)).collect()
 }
 
-/// One report a second of each asset, interleaved by time: straight on at 5 to 25 m/s, back at the
-/// edge, 3 m of noise.
+/// The fleet's reports as records.
 fn fleet(assets: u64, zones: u64, fixes: u64) -> Vec<Record> {
-    let (mut chance, side) = (Chance::new(5), side_m(zones));
-    let mut vans: Vec<(AssetId, [f64; 4])> = (0..assets)
-        .map(|n| {
-            let (turn, speed) = (chance.unit() * std::f64::consts::TAU, 5.0 + 20.0 * chance.unit());
-            let place = [chance.unit() * side, chance.unit() * side];
-            let id = AssetId::new(&format!("van-{n}")).expect("a sound id");
-            (id, [place[0], place[1], speed * turn.cos(), speed * turn.sin()])
-        })
-        .collect();
-    let begin = EventTime::from_nanos(1_790_000_000_000_000_000);
+    let id = |n| AssetId::new(&Fleet::name(n)).expect("a sound id");
+    let ids: Vec<AssetId> = (0..assets).map(id).collect();
     let like = Record::from_json(br#"{"time":0,"lat":1,"lon":1,"accuracy_m":5}"#);
     let like = like.expect("a sound record");
-    let mut all = Vec::with_capacity(fixes as usize);
-    for n in 0..fixes {
-        let (id, [east, north, by_east, by_north]) = &mut vans[(n % assets) as usize];
-        for (at, by) in [(&mut *east, by_east), (&mut *north, by_north)] {
-            *at += *by;
-            if *at < 0.0 || *at > side {
-                *by = -*by;
-            }
-        }
-        let lon = (*east + 3.0 * chance.normal()) / METRES_PER_DEG;
-        let lat = (*north + 3.0 * chance.normal()) / METRES_PER_DEG;
-        let nanos = (n / assets) * 1_000_000_000 + (n % assets) * 1_000_000_000 / assets;
-        all.push(Record {
-            asset: Some(id.clone()),
-            time: EventTime::from_nanos(begin.nanos() + nanos.cast_signed()),
-            position: Ok(Position::new(lat, lon).expect("near the equator")),
-            ..like.clone()
-        });
-    }
-    all
+    let record = |report: Report| Record {
+        asset: Some(ids[report.asset as usize].clone()),
+        time: report.time,
+        position: Ok(report.position),
+        ..like.clone()
+    };
+    Fleet::new(assets, zones).take(fixes as usize).map(record).collect()
 }
 
 /// Feeds all of it, after the first fifth unmeasured: nanoseconds a fix, and the events.

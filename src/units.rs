@@ -4,6 +4,9 @@
 //! (DESIGN §2); a [`Position`] is finite and on the globe; an id is short, printable text.
 //! Does not know: where any of these come from. Sole user of `jiff`.
 
+mod utc;
+
+use std::borrow::Borrow;
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::sync::Arc;
@@ -154,6 +157,9 @@ macro_rules! utc_text {
             type Err = TimeParseError;
             /// Reads RFC 3339 with an offset (`Z` included).
             fn from_str(text: &str) -> Result<Self, TimeParseError> {
+                if let Some(nanos) = utc::nanos(text.as_bytes()) {
+                    return Ok(Self(nanos));
+                }
                 let stamp: jiff::Timestamp =
                     text.parse().map_err(|_| TimeParseError(text.chars().take(40).collect()))?;
                 i64::try_from(stamp.as_nanosecond())
@@ -320,6 +326,12 @@ macro_rules! id {
                 &self.0
             }
         }
+        /// Found by its text: both hash and compare alike.
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
@@ -376,7 +388,52 @@ impl fmt::Display for ZoneKey {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn of_jiff(text: &str) -> Option<i64> {
+        let stamp: jiff::Timestamp = text.parse().ok()?;
+        i64::try_from(stamp.as_nanosecond()).ok()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        /// Whatever is read at once is what `jiff` reads, of numbers in range and just beyond.
+        #[test]
+        fn a_usual_time_is_what_jiff_reads(
+            (year, month, day) in (1965..2105_u16, 0..14_u8, 0..33_u8),
+            (hour, minute, second) in (0..26_u8, 0..62_u8, 0..62_u8),
+            end in "Z|\\.[0-9]{1,9}Z|\\.[0-9]{10}Z|\\.Z||z|\\+00:00|\\.5|,5Z",
+            between in "T|t| ",
+        ) {
+            let text = format!(
+                "{year:04}-{month:02}-{day:02}{between}{hour:02}:{minute:02}:{second:02}{end}"
+            );
+            if let Some(nanos) = utc::nanos(text.as_bytes()) {
+                prop_assert_eq!(Some(nanos), of_jiff(&text), "{}", text);
+            }
+        }
+    }
+
+    /// Every day is known, and the usual forms are read at once.
+    #[test]
+    fn every_day_is_read_at_once() {
+        let usual = |text: &str| {
+            let nanos = utc::nanos(text.as_bytes());
+            assert!(nanos.is_some() && nanos == of_jiff(text), "{text}");
+        };
+        for day in 0..(2100 - 1970) * 365 + 32 {
+            let seconds = day * 86_400 + day % 86_400;
+            usual(&EventTime::from_nanos(seconds * NANOS_PER_SEC).to_string());
+        }
+        usual("2026-11-30T23:59:59.123456789Z");
+        usual("2026-11-30T23:59:59.1Z");
+        for other in ["2026-11-30T23:59:60Z", "2026-02-29T00:00:00Z", "+026-11-30T00:00:00Z"] {
+            assert_eq!(utc::nanos(other.as_bytes()), None, "{other}");
+        }
+    }
 
     #[test]
     fn times_read_and_write_the_same() {

@@ -30,6 +30,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hyper-util", &["src/edge/"]),
     ("indicatif", &["src/cli/"]),
     ("jiff", &["src/units.rs"]),
+    ("memchr", &["src/logic/lines.rs"]),
     ("nix", &["src/edge/"]),
     ("nmea", &["src/logic/gnss/epoch"]),
     ("percent-encoding", &["src/edge/control/", "src/logic/event.rs"]),

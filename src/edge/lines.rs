@@ -5,6 +5,7 @@
 //! line. Does not know: what the lines say.
 
 use crate::logic::gnss::record::RECORD_BYTES_MAX;
+use crate::logic::lines;
 
 /// One connection's half line.
 #[derive(Debug, Default)]
@@ -15,15 +16,19 @@ pub(super) struct Lines {
 impl Lines {
     /// Takes `bytes`; gives the whole lines there are now, each ended.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let (ended, rest) = lines::whole(bytes);
         let mut whole = Vec::new();
-        let mut parts = bytes.split(|byte| *byte == b'\n');
-        let last = parts.next_back().unwrap_or_default();
-        for part in parts {
-            self.keep(part);
+        if let Some(ended) = ended.strip_suffix(b"\n") {
+            whole.reserve_exact(self.half.len() + ended.len() + 1);
             whole.append(&mut self.half);
-            whole.push(b'\n');
+            let mut begin = 0;
+            for part in lines::parts(ended) {
+                cut(&mut whole, begin, part);
+                whole.push(b'\n');
+                begin = whole.len();
+            }
         }
-        self.keep(last);
+        cut(&mut self.half, 0, rest);
         whole
     }
 
@@ -31,11 +36,12 @@ impl Lines {
     pub(super) fn finish(&mut self) -> Vec<u8> {
         if self.half.is_empty() { Vec::new() } else { self.push(b"\n") }
     }
+}
 
-    fn keep(&mut self, part: &[u8]) {
-        let room = (RECORD_BYTES_MAX + 1).saturating_sub(self.half.len());
-        self.half.extend_from_slice(&part[..part.len().min(room)]);
-    }
+/// Adds what there is room for to the line that begins at `begin`.
+fn cut(line: &mut Vec<u8>, begin: usize, part: &[u8]) {
+    let room = (RECORD_BYTES_MAX + 1).saturating_sub(line.len() - begin);
+    line.extend_from_slice(&part[..part.len().min(room)]);
 }
 
 #[cfg(test)]

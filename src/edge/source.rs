@@ -2,13 +2,14 @@
 //!
 //! Always holds: bytes carry the boot time of the moment they were read; `Up`, `Down` and `End`
 //! are never lost; bytes of a source that cannot wait are lost only when the channel stays full,
-//! and then counted. Does not know: what the bytes mean.
+//! and then counted; of lines that can wait at most [`WAITING_BYTES_MAX`] a source wait.
+//! Does not know: what the bytes mean.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::edge::clock;
 use crate::logic::health::Problem;
@@ -22,8 +23,11 @@ pub(super) const READ_BYTES: usize = 4096;
 /// nothing to a loop that is merely busy.
 const PATIENCE: Duration = Duration::from_millis(250);
 
+/// Lines of one source that wait for the loop, in bytes: what it decides in a tenth of a second.
+const WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// One thing that happened at a source.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub struct SourceEvent {
     /// Which source: its place in the configuration.
     pub source: usize,
@@ -31,6 +35,8 @@ pub struct SourceEvent {
     pub at: BootTime,
     /// What.
     pub what: Happened,
+    /// Its share of what may wait, given back with it.
+    _share: Option<OwnedSemaphorePermit>,
 }
 
 /// What can happen at a source.
@@ -68,6 +74,7 @@ pub struct Outlet {
     source: usize,
     events: mpsc::Sender<SourceEvent>,
     lost_chunks: Arc<AtomicUsize>,
+    shares: Arc<Semaphore>,
 }
 
 impl Outlet {
@@ -77,16 +84,28 @@ impl Outlet {
         events: mpsc::Sender<SourceEvent>,
         lost_chunks: Arc<AtomicUsize>,
     ) -> Self {
-        Self { source, events, lost_chunks }
+        let shares = Arc::new(Semaphore::new(WAITING_BYTES_MAX));
+        Self { source, events, lost_chunks, shares }
     }
 
     fn now(&self, what: Happened) -> SourceEvent {
-        SourceEvent { source: self.source, at: clock::boot_now(), what }
+        SourceEvent { source: self.source, at: clock::boot_now(), what, _share: None }
     }
 
     /// Waits for room: for news, and for sources that can wait.
     pub(super) async fn send(&self, what: Happened) -> Result<(), Closed> {
         self.events.send(self.now(what)).await.map_err(|_| Closed)
+    }
+
+    /// Whole lines of a source that can wait: until there is room for so many bytes. The stamp is
+    /// that of the reading.
+    pub(super) async fn send_lines(&self, lines: Vec<u8>) -> Result<(), Closed> {
+        let bytes = lines.len().min(WAITING_BYTES_MAX) as u32;
+        let event = self.now(Happened::Bytes(lines));
+        let share = Arc::clone(&self.shares).acquire_many_owned(bytes).await;
+        let share = share.map_err(|_| Closed)?;
+        let event = SourceEvent { _share: Some(share), ..event };
+        self.events.send(event).await.map_err(|_| Closed)
     }
 
     /// [`Self::send`] on an ordinary thread. The stamp is that of the reading.
@@ -130,6 +149,7 @@ pub(super) struct Room<'a> {
 impl Room<'_> {
     /// Bytes that were read at `at`.
     pub(super) fn fill(self, at: BootTime, bytes: Vec<u8>) {
-        self.permit.send(SourceEvent { source: self.source, at, what: Happened::Bytes(bytes) });
+        let what = Happened::Bytes(bytes);
+        self.permit.send(SourceEvent { source: self.source, at, what, _share: None });
     }
 }

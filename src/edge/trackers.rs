@@ -14,12 +14,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::edge::backoff::{RETRY_MAX, RETRY_MIN, Retry};
 use crate::edge::lines::Lines;
 use crate::edge::net::{GARBAGE_BYTES_MAX, keep_alive, reason};
-use crate::edge::source::{Closed, Happened, Outlet, READ_BYTES};
+use crate::edge::source::{Closed, Happened, Outlet};
+use crate::logic::lines;
 
 /// Connections at a time: ten times the trackers that ride on one vehicle. Newcomers lose.
 const CONNECTIONS_MAX: usize = 64;
@@ -29,6 +30,8 @@ const IDLE_MAX: Duration = Duration::from_mins(10);
 /// After one that was turned away, or could not be taken (no descriptors left, say), the next
 /// waits.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
+/// Bytes asked for at one read: some 300 lines, so that a fleet's backlog costs few system calls.
+const READ_BYTES: usize = 32 * 1024;
 /// Owner and group; to connect is to write.
 const SOCKET_MODE: u32 = 0o660;
 
@@ -152,7 +155,7 @@ async fn serve(listener: &Listener, outlet: &Outlet) -> Closed {
 /// One connection to its end.
 async fn read(mut stream: Stream, outlet: Outlet) -> Result<(), Closed> {
     let mut buffer = vec![0; READ_BYTES];
-    let mut lines = Lines::default();
+    let mut cutter = Lines::default();
     let mut garbage = 0;
     let mut idle = Box::pin(sleep(IDLE_MAX));
     loop {
@@ -167,13 +170,13 @@ async fn read(mut stream: Stream, outlet: Outlet) -> Result<(), Closed> {
             Err(_) => break,
         };
         garbage += len;
-        let whole = lines.push(&buffer[..len]);
-        if whole.split(|byte| *byte == b'\n').any(looks_like_a_record) {
+        let whole = cutter.push(&buffer[..len]);
+        if lines::parts(&whole).any(looks_like_a_record) {
             garbage = 0;
         }
         if !whole.is_empty() {
-            idle = Box::pin(sleep(IDLE_MAX));
-            outlet.send(Happened::Bytes(whole)).await?;
+            idle.as_mut().reset(Instant::now() + IDLE_MAX);
+            outlet.send_lines(whole).await?;
         }
         if garbage > GARBAGE_BYTES_MAX {
             let what = format!("a tracker sent {garbage} bytes and no record; it is hung up on");
@@ -181,8 +184,8 @@ async fn read(mut stream: Stream, outlet: Outlet) -> Result<(), Closed> {
             break;
         }
     }
-    let half = lines.finish();
-    if half.is_empty() { Ok(()) } else { outlet.send(Happened::Bytes(half)).await }
+    let half = cutter.finish();
+    if half.is_empty() { Ok(()) } else { outlet.send_lines(half).await }
 }
 
 fn looks_like_a_record(line: &[u8]) -> bool {

@@ -11,6 +11,7 @@ pub mod group;
 pub mod hash;
 pub mod health;
 pub mod latency;
+pub mod lines;
 pub mod order;
 pub mod recorder;
 pub mod simulate;

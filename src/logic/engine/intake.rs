@@ -17,6 +17,7 @@ use crate::logic::gnss::record::{RECORD_BYTES_MAX, Record};
 use crate::logic::gnss::trust::{Mode, ReceiverTime, Stamp, Timed, Trust};
 use crate::logic::gnss::voting::OFFSET_APART_MAX;
 use crate::logic::gnss::{Fix, FixQuality, Reject};
+use crate::logic::lines;
 use crate::logic::order::{Entry, OrderedFix, Pushed};
 use crate::units::{AssetId, BootTime, EventTime, Position, SourceId, Span};
 
@@ -74,6 +75,14 @@ pub const UNRANKED: u8 = 0;
 
 /// What is later by more is a backlog: no window worth having would have waited for it.
 const LATE_MAX: Span = Span::from_secs(60);
+
+/// Whom a record is about.
+pub(super) enum Whose {
+    /// One that was heard before, by its place.
+    Known(usize),
+    /// One that may not have been.
+    Named(AssetId),
+}
 
 /// A fix that waits for its time.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -176,7 +185,7 @@ impl Engine {
         match self.setup.sources[source].feed {
             Feed::Nmea => self.nmea(source, at, bytes),
             Feed::Records | Feed::Gpsd { .. } => {
-                let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+                let lines = lines::parts(bytes).map(<[u8]>::trim_ascii);
                 lines.filter(|line| !line.is_empty()).for_each(|line| self.line(source, at, line));
             }
         }
@@ -186,8 +195,11 @@ impl Engine {
     fn line(&mut self, source: usize, at: BootTime, line: &[u8]) {
         let read = match &self.setup.sources[source].feed {
             _ if line.len() > RECORD_BYTES_MAX => Err(Reject::Overlong),
-            Feed::Gpsd { device } => gpsd::record(line, device.as_deref()),
-            _ => Record::from_json(line).map(Some).map_err(|error| error.reject()),
+            Feed::Gpsd { device } => gpsd::record(line, device.as_deref())
+                .map(|record| record.map(|record| record.known_as(Whose::Named))),
+            _ => Record::read_json(line, |name| self.whose(name))
+                .map(Some)
+                .map_err(|error| error.reject()),
         };
         match read {
             Ok(record) => {
@@ -198,6 +210,12 @@ impl Engine {
             }
             Err(reason) => self.reject(source, reason),
         }
+    }
+
+    /// The asset of a name, if that is one.
+    fn whose(&self, name: &str) -> Option<Whose> {
+        let known = self.by_id.get(name).map(|ix| Whose::Known(*ix));
+        known.or_else(|| AssetId::new(name).ok().map(Whose::Named))
     }
 
     fn nmea(&mut self, source: usize, at: BootTime, mut bytes: &[u8]) {
@@ -316,16 +334,19 @@ impl Engine {
     }
 
     /// One parsed line.
-    pub(super) fn record(&mut self, source: usize, at: BootTime, record: Record) {
+    pub(super) fn record(&mut self, source: usize, at: BootTime, record: Record<Whose>) {
         self.sources[source].tally.heard(at);
         self.sources[source].tally.counters.epochs += 1;
         let position = match record.position {
             Ok(position) => position,
             Err(reason) => return self.reject(source, reason),
         };
-        let setup = &self.setup.sources[source];
-        let id = record.asset.unwrap_or_else(|| setup.asset.clone());
-        let Some(asset) = self.asset_of(&id) else {
+        let asset = match record.asset {
+            Some(Whose::Known(asset)) => Some(asset),
+            Some(Whose::Named(id)) => self.asset_of(&id),
+            None => self.asset_of(&self.setup.sources[source].asset.clone()),
+        };
+        let Some(asset) = asset else {
             return self.reject(source, Reject::TooManyAssets);
         };
         let carried = Carried {

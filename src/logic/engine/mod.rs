@@ -43,7 +43,7 @@ use asset::Asset;
 use heartbeat::Heartbeat;
 pub use heartbeat::HeartbeatRules;
 pub use intake::{Feed, SourceSetup, Trusting, UNRANKED};
-use intake::{Ordered, Source};
+use intake::{Ordered, Source, Whose};
 
 /// A wake-up fires only deadlines this old, so that an input that arrived before a deadline but
 /// was read after it still goes first (ORD-1).
@@ -343,7 +343,7 @@ impl Engine {
             }
             Input::Record { source, at, record } => {
                 self.fire_before(at);
-                self.record(source, at, record);
+                self.record(source, at, record.known_as(Whose::Named));
             }
             Input::BadRecord { source } => self.reject(source, Reject::BadRecord),
             Input::End { source, at } => {

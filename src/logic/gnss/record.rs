@@ -20,11 +20,11 @@ use crate::units::{AssetId, EventTime, Position};
 /// The longest line of JSON or CSV that is looked at, in bytes: a hundred times a usual one.
 pub const RECORD_BYTES_MAX: usize = 16 * 1024;
 
-/// One fix as it was recorded.
+/// One fix as it was recorded. Whoever reads many says by `A` how assets are known there.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Record {
+pub struct Record<A = AssetId> {
     /// Whom it is about, where the record says.
-    pub asset: Option<AssetId>,
+    pub asset: Option<A>,
     /// When it was measured.
     pub time: EventTime,
     /// Where, or why not.
@@ -95,6 +95,8 @@ impl RecordError {
 
 const EXAMPLE: &str =
     r#"{"asset":"truck-7","time":"2026-11-30T12:00:00Z","lat":48.1374,"lon":11.5755}"#;
+
+mod plain;
 
 const ASSET: usize = 0;
 const TIME: usize = 1;
@@ -169,7 +171,7 @@ impl Columns {
                 texts[key] = String::from_utf8_lossy(value.trim_ascii());
             }
         }
-        record(&texts)
+        record(&texts.each_ref().map(AsRef::as_ref), named)
     }
 }
 
@@ -197,48 +199,92 @@ struct Raw<'a> {
 impl Record {
     /// One line of JSON as a record.
     pub fn from_json(line: &[u8]) -> Result<Self, RecordError> {
+        Self::read_json(line, named)
+    }
+
+    /// The same, where the name of an asset is looked up; `asset` gives `None` for what cannot be
+    /// a name.
+    pub fn read_json<A>(
+        line: &[u8],
+        asset: impl FnOnce(&str) -> Option<A>,
+    ) -> Result<Record<A>, RecordError> {
         if line.len() > RECORD_BYTES_MAX {
             let why = format!("it is {} bytes long, over {RECORD_BYTES_MAX}", line.len());
             return Err(RecordError::Syntax { why });
         }
-        let syntax = |error: serde_json::Error| RecordError::Syntax { why: error.to_string() };
-        let line = line.strip_prefix(BOM).unwrap_or(line);
-        // An array would do for the struct below, and must not.
-        if line.trim_ascii_start().first() != Some(&b'{') {
-            return Err(RecordError::Syntax { why: "it is not a JSON object".to_owned() });
+        match plain::texts(line) {
+            Some(texts) => record(&texts, asset),
+            None => any_json(line, asset),
         }
-        let raw: Raw<'_> = serde_json::from_slice(line).map_err(syntax)?;
-        let values = [
-            raw.asset,
-            raw.time,
-            raw.lat,
-            raw.lon,
-            raw.accuracy_m,
-            raw.received,
-            raw.speed_mps,
-            raw.heading_deg,
-        ];
-        let mut texts = [const { Cow::Borrowed("") }; KEYS.len()];
-        for (key, value) in values.into_iter().enumerate() {
-            texts[key] = match value.map(RawValue::get) {
-                None | Some("null") => Cow::Borrowed(""),
-                // A tracker that names itself with nothing is not the gateway's own vehicle.
-                Some(text @ "\"\"") if key == ASSET => return Err(wrong(key, text)),
-                Some(text) if text.starts_with('"') => {
-                    serde_json::from_str(text).map_err(syntax)?
-                }
-                Some(text) if text.starts_with(['{', '[', 't', 'f']) => {
-                    return Err(wrong(key, text));
-                }
-                Some(text) => Cow::Borrowed(text),
-            };
-        }
-        record(&texts)
     }
 }
 
+impl<A> Record<A> {
+    /// The same fix, its asset known otherwise.
+    #[must_use]
+    pub fn known_as<B>(self, asset: impl FnOnce(A) -> B) -> Record<B> {
+        Record {
+            asset: self.asset.map(asset),
+            time: self.time,
+            position: self.position,
+            accuracy_m: self.accuracy_m,
+            received: self.received,
+            speed_mps: self.speed_mps,
+            heading_deg: self.heading_deg,
+            quality: self.quality,
+            altitude_m: self.altitude_m,
+        }
+    }
+}
+
+/// An asset by the name that a record gives it.
+fn named(text: &str) -> Option<AssetId> {
+    AssetId::new(text).ok()
+}
+
+/// A line of JSON of whatever form, and all that can be said against it.
+fn any_json<A>(
+    line: &[u8],
+    asset: impl FnOnce(&str) -> Option<A>,
+) -> Result<Record<A>, RecordError> {
+    let syntax = |error: serde_json::Error| RecordError::Syntax { why: error.to_string() };
+    let line = line.strip_prefix(BOM).unwrap_or(line);
+    // An array would do for the struct below, and must not.
+    if line.trim_ascii_start().first() != Some(&b'{') {
+        return Err(RecordError::Syntax { why: "it is not a JSON object".to_owned() });
+    }
+    let raw: Raw<'_> = serde_json::from_slice(line).map_err(syntax)?;
+    let values = [
+        raw.asset,
+        raw.time,
+        raw.lat,
+        raw.lon,
+        raw.accuracy_m,
+        raw.received,
+        raw.speed_mps,
+        raw.heading_deg,
+    ];
+    let mut texts = [const { Cow::Borrowed("") }; KEYS.len()];
+    for (key, value) in values.into_iter().enumerate() {
+        texts[key] = match value.map(RawValue::get) {
+            None | Some("null") => Cow::Borrowed(""),
+            // A tracker that names itself with nothing is not the gateway's own vehicle.
+            Some(text @ "\"\"") if key == ASSET => return Err(wrong(key, text)),
+            Some(text) if text.starts_with('"') => serde_json::from_str(text).map_err(syntax)?,
+            Some(text) if text.starts_with(['{', '[', 't', 'f']) => {
+                return Err(wrong(key, text));
+            }
+            Some(text) => Cow::Borrowed(text),
+        };
+    }
+    record(&texts.each_ref().map(AsRef::as_ref), asset)
+}
+
 /// The values' texts, in the order of [`KEYS`], as a record. Empty is unknown.
-fn record(texts: &[Cow<'_, str>; KEYS.len()]) -> Result<Record, RecordError> {
+fn record<A>(
+    texts: &[&str; KEYS.len()],
+    asset: impl FnOnce(&str) -> Option<A>,
+) -> Result<Record<A>, RecordError> {
     let time = time(texts, TIME)?;
     let number = |key| read::<f64>(texts, key);
     let position = match (number(LAT)?, number(LON)?) {
@@ -247,13 +293,13 @@ fn record(texts: &[Cow<'_, str>; KEYS.len()]) -> Result<Record, RecordError> {
         (None, _) => return Err(missing(LAT)),
         (_, None) => return Err(missing(LON)),
     };
-    let asset = match texts[ASSET].as_ref() {
+    let asset = match texts[ASSET] {
         "" => None,
-        text => Some(AssetId::new(text).map_err(|_| wrong(ASSET, text))?),
+        text => Some(asset(text).ok_or_else(|| wrong(ASSET, text))?),
     };
     Ok(Record {
         asset,
-        time: time.ok_or(missing(TIME))?,
+        time: time.ok_or_else(|| missing(TIME))?,
         position,
         accuracy_m: accuracy(number(ACCURACY)?),
         received: self::time(texts, RECEIVED)?,
@@ -293,18 +339,15 @@ pub(super) fn position(lat: f64, lon: f64) -> Result<Position, Reject> {
     Position::new(lat, lon).ok_or(Reject::OutOfRange)
 }
 
-fn read<T: FromStr>(
-    texts: &[Cow<'_, str>; KEYS.len()],
-    key: usize,
-) -> Result<Option<T>, RecordError> {
-    match texts[key].as_ref() {
+fn read<T: FromStr>(texts: &[&str; KEYS.len()], key: usize) -> Result<Option<T>, RecordError> {
+    match texts[key] {
         "" => Ok(None),
         text => text.parse().map(Some).map_err(|_| wrong(key, text)),
     }
 }
 
-fn time(texts: &[Cow<'_, str>; KEYS.len()], key: usize) -> Result<Option<EventTime>, RecordError> {
-    match texts[key].strip_prefix('-').unwrap_or(&texts[key]) {
+fn time(texts: &[&str; KEYS.len()], key: usize) -> Result<Option<EventTime>, RecordError> {
+    match texts[key].strip_prefix('-').unwrap_or(texts[key]) {
         digits if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
             Ok(read(texts, key)?.map(EventTime::from_nanos))
         }

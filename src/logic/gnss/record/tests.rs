@@ -1,5 +1,7 @@
 //! Records: texts in, values or a message out.
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn csv(text: &str) -> Vec<Result<Record, RecordError>> {
@@ -171,4 +173,100 @@ fn numbers_beyond_thirty_two_bits() {
     let line = r#"{"time":0,"lat":48,"lon":11,"speed_mps":1e300,"heading_deg":359.9999999999}"#;
     let record = Record::from_json(line.as_bytes()).unwrap();
     assert_eq!((record.speed_mps, record.heading_deg), (None, Some(0.0)));
+}
+
+/// What a value can look like, and what only looks like one.
+fn value() -> impl Strategy<Value = String> {
+    let odd = [
+        "null", "nul", "true", "false", "tru", "[1]", "{\"a\":1}", "\"\"", "\"a/b\"", "\" a\"",
+        "\"van-1\"", "\"v\u{e4}n\"", "\"a\\\"b\"", "\"\\u0041\"", "\"a\u{1}b\"", "\"a", "\"NaN\"",
+        "\"1\"", "-", "-0", "-0.0", "01", "1.", ".5", "1e5", "1E+5", "1e-5", "1e", "+1", "1e999",
+        "99999999999999999999", "1 ", "0x1", "NaN", "Infinity", "\"2026-11-30T12:00:00Z\"",
+        "\"2026-02-30T12:00:00Z\"", "\"2026-11-30T13:00:00.5+01:00\"", "1796040000250000000", "",
+    ];
+    prop_oneof![
+        proptest::sample::select(odd.to_vec()).prop_map(str::to_owned),
+        any::<f64>().prop_map(|v| format!("{v:?}")),
+        any::<i64>().prop_map(|v| v.to_string()),
+        (-90.0..90.0_f64).prop_map(|v| format!("{v:.7}")),
+        "\"[ -~]{0,8}\"",
+        (0..4_000_000_000_i64)
+            .prop_map(|s| format!("\"{}\"", EventTime::from_nanos(s * 1_000_000_007))),
+    ]
+}
+
+fn member() -> impl Strategy<Value = String> {
+    let keys = ["asset", "time", "lat", "lon", "accuracy_m", "received", "speed_mps"];
+    let other = ["heading_deg", "id", "Lat", "l\\u0061t", "", "sp\u{e4}t"];
+    let blank = || proptest::sample::select(vec!["", "", "", " ", "\t", "\r\n", "\u{c}", "\u{a0}"]);
+    let keys = proptest::sample::select([&keys[..], &other].concat());
+    (blank(), keys, blank(), value(), blank())
+        .prop_map(|(a, key, b, value, c)| format!("{a}\"{key}\"{b}:{c}{value}"))
+}
+
+/// A line, mostly one that says enough, and often with one byte that is another.
+fn line() -> impl Strategy<Value = Vec<u8>> {
+    let sound = proptest::sample::select(vec![
+        "",
+        "\"time\":1,\"lat\":2,\"lon\":3",
+        "\"asset\":\"van-1\",\"time\":\"2026-11-30T12:00:00.25Z\",\"lat\":48.1,\"lon\":-11.5",
+    ]);
+    let members = proptest::collection::vec(member(), 0..4);
+    let bytes = proptest::sample::select(b"{}\"\\,:0-.eEntf \n\x00\x7f\x80\xff[]".to_vec());
+    let changed = proptest::option::of((any::<prop::sample::Index>(), bytes, any::<bool>()));
+    (sound, members, changed).prop_map(|(sound, mut members, changed)| {
+        if !sound.is_empty() {
+            members.insert(0, sound.to_owned());
+        }
+        let mut line = format!("{{{}}}", members.join(",")).into_bytes();
+        if let Some((at, byte, instead)) = changed {
+            let at = at.index(line.len());
+            line.splice(at..at + usize::from(instead), [byte]);
+        }
+        line
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    /// The plain form is read as any other is: the same records, refused with the same words.
+    #[test]
+    fn a_plain_line_says_what_serde_json_reads_in_it(line in line()) {
+        if let Some(texts) = plain::texts(&line) {
+            prop_assert_eq!(record(&texts, named), any_json(&line, named));
+        }
+    }
+}
+
+/// What trackers send is plain; what needs more than one look is not.
+#[test]
+fn plain_lines_are_known() {
+    let check = |line: &str, plain: bool| {
+        assert_eq!(plain::texts(line.as_bytes()).is_some(), plain, "{line}");
+    };
+    for line in [
+        r#"{"asset":"van-1","time":"2026-11-30T12:00:00Z","lat":48.1,"lon":-11.5,"accuracy_m":5}"#,
+        " { \"lat\" : 1e-3 , \"asset\" : null , \"note\" : \"\u{e4}\" , \"on\" : true } ",
+        r#"{"time":"","lat":1,"lon":2,"time_ms":0,"battery":-0.5E+3,"off":false,"x":null}"#,
+    ] {
+        check(line, true);
+    }
+    for line in [
+        "",
+        "{}",
+        r#"{"lat":1,}"#,
+        r#"{"lat":1}}"#,
+        r#"{"lat":1,"lat":2}"#,
+        r#"{"asset":""}"#,
+        r#"{"asset":"\u0041"}"#,
+        r#"{"attributes":{"ignition":true}}"#,
+        r#"{"lat":true}"#,
+        r#"{"lat":01}"#,
+        r#"{"lat":1.}"#,
+        r#"[{"lat":1}]"#,
+        "\u{feff}{\"lat\":1}",
+    ] {
+        check(line, false);
+    }
 }
