@@ -37,9 +37,8 @@ pub(super) fn nanos(text: &[u8]) -> Option<i64> {
 
 /// Digits alone.
 fn number(text: &[u8]) -> Option<i64> {
-    text.iter().try_fold(0, |all, byte| {
-        byte.is_ascii_digit().then(|| all * 10 + i64::from(*byte - b'0'))
-    })
+    text.iter()
+        .try_fold(0, |all, byte| byte.is_ascii_digit().then(|| all * 10 + i64::from(*byte - b'0')))
 }
 
 /// What follows the seconds, as nanoseconds: up to nine decimals, and `Z`.

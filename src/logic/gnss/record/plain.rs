@@ -4,7 +4,7 @@
 //! plain form, wrong lines included, it leaves to that.
 //! Does not know: what values mean, or why a line is wrong.
 
-use super::{ASSET, KEYS};
+use super::{ACCURACY, ASSET, HEADING, KEYS, LAT, LON, RECEIVED, SPEED, TIME};
 
 /// Each value's text in the order of [`KEYS`], empty where it is unknown; `None` where the line
 /// is to be read the long way.
@@ -27,7 +27,7 @@ pub(super) fn texts(line: &[u8]) -> Option<[&str; KEYS.len()]> {
                 let twice = seen & (1 << key) != 0;
                 seen |= 1 << key;
                 // A name of nothing is not the same as none.
-                let nothing = key == ASSET && texts[key].is_empty();
+                let nothing = key == ASSET && line.text[..line.at].ends_with("\"\"");
                 (!twice && !nothing).then_some(())?;
             }
             None => line.pass()?,
@@ -42,9 +42,19 @@ pub(super) fn texts(line: &[u8]) -> Option<[&str; KEYS.len()]> {
     (line.at == line.text.len()).then_some(texts)
 }
 
-/// The place of a key in [`KEYS`].
-fn key(name: &str) -> Option<usize> {
-    KEYS.iter().position(|(key, _)| *key == name)
+/// The place of a key in [`KEYS`], at one comparison.
+pub(super) fn key(name: &str) -> Option<usize> {
+    Some(match name {
+        "asset" => ASSET,
+        "time" => TIME,
+        "lat" => LAT,
+        "lon" => LON,
+        "accuracy_m" => ACCURACY,
+        "received" => RECEIVED,
+        "speed_mps" => SPEED,
+        "heading_deg" => HEADING,
+        _ => return None,
+    })
 }
 
 /// A line, and how far it has been read.
