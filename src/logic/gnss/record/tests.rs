@@ -177,12 +177,11 @@ fn numbers_beyond_thirty_two_bits() {
 
 /// What a value can look like, and what only looks like one.
 fn value() -> impl Strategy<Value = String> {
-    const ODD: &str = r#"null|nul|true|false|tru|[1]|{"a":1}|""|"a/b"|" a"|"van-1"|"a\"b"|"\u0041"|
-        "a|"NaN"|"1"|-|-0|-0.0|01|1.|.5|1e5|1E+5|1e-5|1e|+1|1e999|99999999999999999999|1 |0x1|NaN|
-        Infinity|"2026-11-30T12:00:00Z"|"2026-02-30T12:00:00Z"|"2026-11-30T13:00:00.5+01:00"|
+    const ODD: &str = r#"null|nul|true|false|tru|[1]|{"a":1}|""|"a/b"|" a"|"van-1"|"a\"b"|"a|1.|
+        "\u0041"|"NaN"|"1"|-|-0|-0.0|01|.5|1e5|1E+5|1e-5|1e|+1|1e999|99999999999999999999|1 |0x1|
+        NaN|Infinity|"2026-11-30T12:00:00Z"|"2026-02-30T12:00:00Z"|"2026-11-30T13:00:00.5+01:00"|
         1796040000250000000||"vän""#;
-    let mut odd: Vec<&str> =
-        ODD.split('|').map(|text| text.trim_start_matches(['\n', ' '])).collect();
+    let mut odd: Vec<&str> = ODD.split('|').map(|v| v.trim_start_matches(['\n', ' '])).collect();
     odd.push("\"a\u{1}b\"");
     prop_oneof![
         proptest::sample::select(odd).prop_map(str::to_owned),
