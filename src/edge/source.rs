@@ -100,7 +100,7 @@ impl Outlet {
     /// Whole lines of a source that can wait: until there is room for so many bytes. The stamp is
     /// that of the reading.
     pub(super) async fn send_lines(&self, lines: Vec<u8>) -> Result<(), Closed> {
-        let bytes = lines.len().min(WAITING_BYTES_MAX) as u32;
+        let bytes = lines.capacity().min(WAITING_BYTES_MAX) as u32;
         let event = self.now(Happened::Bytes(lines));
         let share = Arc::clone(&self.shares).acquire_many_owned(bytes).await;
         let share = share.map_err(|_| Closed)?;
@@ -151,5 +151,41 @@ impl Room<'_> {
     pub(super) fn fill(self, at: BootTime, bytes: Vec<u8>) {
         let what = Happened::Bytes(bytes);
         self.permit.send(SourceEvent { source: self.source, at, what, _share: None });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::Poll;
+
+    use super::*;
+
+    /// Lines wait within their bound; what is more waits at the peer, and comes when the loop has
+    /// taken as much. Longer than the bound goes alone.
+    #[test]
+    fn lines_wait_within_their_bound() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (events, mut told) = mpsc::channel(8);
+            let outlet = Outlet::new(0, events, Arc::new(AtomicUsize::new(0)));
+            for (first, next, waits) in [
+                (WAITING_BYTES_MAX / 2, WAITING_BYTES_MAX / 2, false),
+                (WAITING_BYTES_MAX / 2 + 1, WAITING_BYTES_MAX / 2, true),
+                (WAITING_BYTES_MAX * 2, 1, true),
+                (1, WAITING_BYTES_MAX * 2, true),
+            ] {
+                outlet.send_lines(vec![0; first]).await.unwrap();
+                let mut second = pin!(outlet.send_lines(vec![0; next]));
+                let sent = std::future::poll_fn(|cx| Poll::Ready(second.as_mut().poll(cx))).await;
+                assert_eq!(sent.is_pending(), waits, "{first} then {next}");
+                drop(told.recv().await.unwrap());
+                if waits {
+                    second.await.unwrap();
+                }
+                let SourceEvent { what, .. } = told.recv().await.unwrap();
+                assert_eq!(what, Happened::Bytes(vec![0; next]));
+            }
+        });
     }
 }
