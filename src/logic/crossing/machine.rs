@@ -17,6 +17,7 @@ use super::observe::Side;
 use super::pair::{Change, Measured, Pair, Run, Seen, Votes};
 use super::silences::Silence;
 use crate::logic::event::Certainty;
+use crate::logic::geometry::ground::wrap_deg;
 use crate::units::{EventTime, Position, Span};
 
 /// An unevaluated pair with nothing but Unsure fixes this long is outside (PAIR-6).
@@ -163,8 +164,8 @@ fn change_of_sign(was_inside: Option<bool>, fix: &Measured, seen: &Seen) -> Opti
     let mix = |a: f64, b: f64| a + (b - a) * share;
     let (a, b) = (before.position, fix.position);
     // Across the antimeridian the short way round.
-    let east = (b.lon_deg() - a.lon_deg() + 540.0).rem_euclid(360.0) - 180.0;
-    let lon = (a.lon_deg() + east * share + 540.0).rem_euclid(360.0) - 180.0;
+    let east = wrap_deg(b.lon_deg() - a.lon_deg());
+    let lon = wrap_deg(a.lon_deg() + east * share);
     let position = Position::new(mix(a.lat_deg(), b.lat_deg()), lon)?;
     Some(Change { at: from + step, position })
 }
