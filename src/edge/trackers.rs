@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::edge::backoff::{RETRY_MAX, RETRY_MIN, Retry};
 use crate::edge::lines::Lines;
@@ -175,7 +175,7 @@ async fn read(mut stream: Stream, outlet: Outlet) -> Result<(), Closed> {
             garbage = 0;
         }
         if !whole.is_empty() {
-            idle.as_mut().reset(Instant::now() + IDLE_MAX);
+            idle.as_mut().set(sleep(IDLE_MAX));
             outlet.send_lines(whole).await?;
         }
         if garbage > GARBAGE_BYTES_MAX {
