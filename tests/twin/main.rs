@@ -106,9 +106,9 @@ fn zone(n: usize, rules: &Rules) -> String {
     let dwell = rules.dwell.map_or(String::new(), |d| format!(r#","dwell":"{}s""#, d / S));
     format!(
         r#"{{"type":"Feature","id":"{n}","geometry":{geometry},"properties":{{{radius}
-        "confirm":{},"confirm_for":"{}s","enter_margin_m":{},"exit_margin_m":{}{dwell}}}}}"#,
+        "confirm":{},"confirm_for":"{}ms","enter_margin_m":{},"exit_margin_m":{}{dwell}}}}}"#,
         rules.confirm,
-        rules.confirm_for / S,
+        rules.confirm_for / (S / 1000),
         rules.enter_m,
         rules.exit_m
     )

@@ -115,7 +115,7 @@ impl Twin {
             }
             if votes.is_empty() {
                 let spans = self.rules.confirm * self.interval(j);
-                let needed = spans.max(self.rules.confirm_for);
+                let needed = spans.max(self.rules.confirm_for + self.interval(j) / 2);
                 deadline = t + (4_500_000_000).max(needed + needed / 2);
             }
             votes.push((side, j));
