@@ -253,7 +253,7 @@ fn crossings(gaps: &[f64], confirm: i64, confirm_for: i64) -> Vec<bool> {
     for i in 0..3 * most {
         t += (gaps[i % gaps.len()] * 1e9) as i64;
         let lon = if (most..2 * most).contains(&i) { 11.0 } else { 10.9 };
-        spots.push((t, 48.0, lon, 3.0));
+        spots.push(Spot { t, lat: 48.0, lon, accuracy_m: 3.0, estimated: false });
     }
     let story = Story { decide: decide(None), rules: vec![rules], spots };
     let events = tell(&story, |_| (Between::Nothing, 0));

@@ -46,6 +46,8 @@ const S: i64 = 1_000_000_000;
 pub(crate) struct Twin {
     rules: Rules,
     fixes: Vec<Fix>,
+    /// When the asset was heard: at these fixes, and by dead reckoning that ends silence.
+    heard: Vec<i64>,
     /// The committed side, and the fix that committed it.
     committed: Option<(bool, usize)>,
     /// The fix that `not_before` falls back to.
@@ -57,8 +59,8 @@ pub(crate) struct Twin {
 
 impl Twin {
     pub(crate) fn new(rules: Rules) -> Self {
-        let (fixes, said) = (Vec::new(), Vec::new());
-        Self { rules, fixes, committed: None, fallback: 0, visit: None, said }
+        let (fixes, heard, said) = (Vec::new(), Vec::new(), Vec::new());
+        Self { rules, fixes, heard, committed: None, fallback: 0, visit: None, said }
     }
 
     pub(crate) fn said(&self) -> &[Said] {
@@ -123,9 +125,17 @@ impl Twin {
         (votes, idle)
     }
 
-    /// The next fix.
+    /// FIX-3: an estimated fix ends silence for at most 60 s after the last measured one.
+    pub(crate) fn estimated(&mut self, t: i64) {
+        if self.fixes.last().is_some_and(|last| t - last.t <= 60 * S) {
+            self.heard.push(t);
+        }
+    }
+
+    /// The next measured fix.
     pub(crate) fn fix(&mut self, fix: Fix) {
         self.fixes.push(fix);
+        self.heard.push(fix.t);
         let i = self.fixes.len() - 1;
         let (votes, idle) = self.votes(i);
         let observed = self.observation(i);
@@ -172,8 +182,9 @@ impl Twin {
             let (a, b) = (self.fixes[j - 1], self.fixes[j]);
             a.t + ((b.t - a.t) as f64 * (a.d_m.abs() / (a.d_m.abs() + b.d_m.abs()))) as i64
         });
-        let gap = (before + 1..=i).map(|j| (self.fixes[j - 1].t, self.fixes[j].t));
-        let gap = gap.rev().max_by_key(|(from, to)| to - from).expect("a bracket holds a fix");
+        let heard = self.heard.windows(2).map(|two| (two[0], two[1]));
+        let gap = heard.rev().take_while(|(from, _)| *from >= self.fixes[before].t);
+        let gap = gap.max_by_key(|(from, to)| to - from).expect("a bracket holds a fix");
         let long = gap.1 - gap.0;
         let limit = (300 * S).max(3 * self.interval(i));
         let (name, certainty) = match committed {
