@@ -7,6 +7,7 @@
 
 #[path = "../field/chance.rs"]
 mod chance;
+mod clock;
 mod runs;
 mod spec;
 
