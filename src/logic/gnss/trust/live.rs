@@ -25,6 +25,7 @@ const QUEUED_MAX: Span = Span::from_secs(60);
 
 #[derive(Clone, Debug)]
 pub(super) struct Live<T> {
+    mode: Mode,
     running: Option<Running>,
     held: Held<T>,
     dates: Dates,
@@ -41,8 +42,8 @@ struct Reading {
 }
 
 impl<T: Copy> Live<T> {
-    pub(super) fn new() -> Self {
-        Self { running: None, held: Held::new(), dates: Dates::default(), accusers: None }
+    pub(super) fn new(mode: Mode) -> Self {
+        Self { mode, running: None, held: Held::new(), dates: Dates::default(), accusers: None }
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -57,7 +58,7 @@ impl<T: Copy> Live<T> {
         self.running.as_ref().map(|running| running.offset().span())
     }
 
-    pub(super) fn finish(&mut self, settled: &mut Settled<T>) {
+    pub(super) fn finish(&mut self, settled: &mut Settled<'_, T>) {
         settled.counters.no_time += self.held.take().len() as u64;
     }
 
@@ -66,10 +67,11 @@ impl<T: Copy> Live<T> {
         asset: &mut AssetClock,
         around: Around<'_>,
         stamp: Stamp<T>,
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         let plausible = asset.plausible(around.rules);
-        let system = around.system.filter(|time| plausible.has(*time));
+        let system = around.system.map(EventTime::from_wall);
+        let system = system.filter(|time| plausible.has(*time));
         self.dates.heard(stamp.at, system);
         let mut read = self.read(asset, around, &stamp);
         if stamp.valid_position {
@@ -88,7 +90,7 @@ impl<T: Copy> Live<T> {
             return;
         }
         if stamp.valid_position {
-            self.held.keep(stamp, &mut settled.counters);
+            self.held.keep(stamp, settled.counters);
         }
         self.establish(asset, around, settled);
     }
@@ -123,7 +125,7 @@ impl<T: Copy> Live<T> {
         asset: &mut AssetClock,
         at: BootTime,
         read: Option<Reading>,
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         let Some(read) =
             read.filter(|read| read.standing == Standing::Below && !is_cold_start(read.time))
@@ -148,7 +150,7 @@ impl<T: Copy> Live<T> {
         around: Around<'_>,
         stamp: Stamp<T>,
         read: Option<Reading>,
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         let running = self.running.as_mut().expect("the caller saw one");
         let Some(read) = read else {
@@ -165,7 +167,7 @@ impl<T: Copy> Live<T> {
             (_, Standing::Plausible) => {
                 let late = around.is_late(asset.step(), read.time);
                 let fix = Disagreement { at: stamp.at, offset, skew, late };
-                running.disagree(fix, around.mode, around.rules)
+                running.disagree(fix, self.mode, around.rules)
             }
             (_, Standing::Below) => {
                 running.accused(stamp.at, offset);
@@ -192,7 +194,7 @@ impl<T: Copy> Live<T> {
     }
 
     /// Looks for a running offset in what is held, and settles it all once there is one (TIME-6).
-    fn establish(&mut self, asset: &AssetClock, around: Around<'_>, settled: &mut Settled<T>) {
+    fn establish(&mut self, asset: &AssetClock, around: Around<'_>, settled: &mut Settled<'_, T>) {
         let offsets: Vec<Option<(BootTime, Offset)>> = self
             .held
             .iter()
@@ -203,7 +205,7 @@ impl<T: Copy> Live<T> {
             })
             .collect();
         let skew = around.rules.skew_tolerance;
-        let first = match around.mode {
+        let first = match self.mode {
             Mode::Serial => serial_offset(&offsets, skew),
             Mode::Network | Mode::Fixes => offsets.iter().rev().flatten().next().copied(),
         };
@@ -228,7 +230,7 @@ impl<T: Copy> Live<T> {
             && match running.skew(stamp.at, offset, around.rules.skew_tolerance) {
                 Skew::Ahead => false,
                 Skew::Within => true,
-                Skew::Behind => around.mode != Mode::Serial || behind <= QUEUED_MAX,
+                Skew::Behind => self.mode != Mode::Serial || behind <= QUEUED_MAX,
             }
     }
 }
@@ -248,7 +250,7 @@ fn serial_offset(offsets: &[Option<(BootTime, Offset)>], skew: Span) -> Option<(
     })
 }
 
-impl<T> Settled<T> {
+impl<T> Settled<'_, T> {
     fn keep(&mut self, asset: &AssetClock, stamp: Stamp<T>, read: Reading) {
         self.counters.rollover += u64::from(read.era_added);
         self.push(asset, stamp, (read.time, read.quality));
