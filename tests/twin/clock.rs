@@ -31,8 +31,11 @@ fn stepping(chance: &mut Chance) -> Vec<(i64, Spot)> {
     spots.into_iter().map(step).collect()
 }
 
+/// What the engine says of each zone, and what the twin does.
+type Answers = Vec<(Vec<Said>, Vec<Said>)>;
+
 /// Both answers, and how many steps back there were.
-fn both(rules: &[Rules], spots: &[(i64, Spot)]) -> (Vec<(Vec<Said>, Vec<Said>)>, usize) {
+fn both(rules: &[Rules], spots: &[(i64, Spot)]) -> (Answers, usize) {
     let mut engine = Engine::replay(serial(), &layer(rules));
     let (mut events, mut fixes) = (Vec::new(), Vec::new());
     let mut hear = |engine: &mut Engine, input: Input<'_>| {
@@ -76,13 +79,16 @@ fn time_4_the_engine_is_its_twin_where_the_clock_steps() {
     for seed in seeds {
         let mut chance = Chance::new(seed ^ 0xc10c);
         let mut rules: Vec<_> = (0..ZONES).map(|_| rules(&mut chance, None)).collect();
-        rules.iter_mut().for_each(|own| own.dwell = None);
+        for own in &mut rules {
+            own.dwell = None;
+        }
         let spots = stepping(&mut chance);
         let (answers, back) = both(&rules, &spots);
         steps += back;
         for (ix, (have, want)) in answers.iter().enumerate() {
-            let at = (0..have.len().max(want.len()))
-                .find(|n| !same(&have[..(n + 1).min(have.len())], &want[..(n + 1).min(want.len())]));
+            let at = (0..have.len().max(want.len())).find(|n| {
+                !same(&have[..(n + 1).min(have.len())], &want[..(n + 1).min(want.len())])
+            });
             if let Some(n) = at {
                 let (have, want) = (have.get(n), want.get(n));
                 panic!(

@@ -229,7 +229,8 @@ fn pair_1_every_rate_commits() {
         let interval = gaps.iter().fold(0.0, |a: f64, b| a.max(*b));
         for confirm in [1, 2, 3, 5, 31] {
             // Below the interval, at it, between it and its multiples; and what people write.
-            let shares = [0.0, 0.4, 0.6, 1.0, 1.05, 1.3, 1.34, 1.99, 2.3, 4.5].map(|x| x * interval);
+            let shares =
+                [0.0, 0.4, 0.6, 1.0, 1.05, 1.3, 1.34, 1.99, 2.3, 4.5].map(|x| x * interval);
             let asked = shares.into_iter().chain([2.0, 10.0]).filter(|asked| *asked <= 3600.0);
             for asked in asked.map(|asked| (asked * 1e3).round() as i64) {
                 let have = crossings(gaps, confirm, asked * (S / 1000));

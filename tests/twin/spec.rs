@@ -259,8 +259,7 @@ impl Twin {
             self.visit = Some((opens, at.unwrap_or(confirmed_at), false));
         }
         let observed = certainty == "observed";
-        self.fallback =
-            if observed { (before, not_before, i) } else { (votes[0].1, first, i) };
+        self.fallback = if observed { (before, not_before, i) } else { (votes[0].1, first, i) };
         self.committed = Some((!committed, i));
     }
 

@@ -136,9 +136,8 @@ fn pair_1_a_vote_stands_until_enough_have_come() {
                 let asked = Span::from_nanos(interval.nanos() / 10 * tenths + 1);
                 let rules = VoteRules::new(confirm, asked, None, interval);
                 let fixes = (0..).map(|n| (n + 1, interval.times(n)));
-                let enough = |(count, span): &(i64, Span)| {
-                    *count >= i64::from(confirm) && *span >= asked
-                };
+                let enough =
+                    |(count, span): &(i64, Span)| *count >= i64::from(confirm) && *span >= asked;
                 let (_, won) = fixes.into_iter().find(enough).unwrap();
                 assert!(won <= rules.window, "{rules:?} at {interval:?}: won at {won:?}");
             }
