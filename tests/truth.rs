@@ -88,6 +88,9 @@ fn score(field: &Field, plan: &Plan) -> Vec<Score> {
                 score.aloof_m = score.aloof_m.max(nearest_m(&plan.drive, shapes[base], report));
             }
         }
+        // Who stops on the way out at the end of the drive has not been seen to leave.
+        let end = BEGAN + plan.drive.length() - Span::from_secs(60);
+        score.missed.retain(|time| *time < end);
         score
     });
     scores.collect()

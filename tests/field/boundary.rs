@@ -204,8 +204,8 @@ fn b11_parked_star_and_creeping() {
     assert!(missed.len() * 100 <= seeds as usize, "BRK-3: {missed:#?} of {seeds}");
 }
 
-/// Creeps out of `S` at 0.3 m/s from second `start` and there on; the exit, where the true time does
-/// not lie in its bracket.
+/// Creeps out of `S` at 0.3 m/s from second `start` and there on; the exit, where the true time
+/// does not lie in its bracket.
 fn creep(gateway: &mut Gateway, chance: &mut Chance, start: f64, from_m: f64) -> Option<String> {
     let truth = start - from_m / 0.3;
     for i in 0..270 {
