@@ -421,11 +421,11 @@ impl Engine {
 
     fn order(&mut self, asset: usize, window: Span, trusted: bool, timed: &Timed<Carried>) {
         let carried = &timed.payload;
-        let fix = carried.at_time(timed.time, timed.quality);
+        let fix = || carried.at_time(timed.time, timed.quality);
         let source = usize::from(carried.source);
         let step = match self.admit(asset, timed) {
             Ok(step) => step,
-            Err(reason) => return self.report(asset, source, &fix, Some(reason)),
+            Err(reason) => return self.report(asset, source, &fix(), Some(reason)),
         };
         let entry = Entry {
             step,
@@ -446,11 +446,11 @@ impl Engine {
                 }
                 return;
             }
-            Pushed::Late { by } => self.late(asset, timed, &fix, by),
+            Pushed::Late { by } => self.late(asset, timed, &fix(), by),
             Pushed::Repeat => Reject::Repeat,
             Pushed::SameInstant => Reject::SameInstant,
         };
-        self.report(asset, source, &fix, Some(reason));
+        self.report(asset, source, &fix(), Some(reason));
     }
 }
 
