@@ -29,14 +29,17 @@ const TIMES: i64 = 20_000;
 /// A compiler's patch release moves a count by less.
 const APART_MAX: f64 = 0.05;
 
-/// What is counted: a name, and whether it lies inside at each time.
-const STEPS: [(&str, fn(i64) -> bool); 3] = [
+/// What is counted: a name, and what holds at each time.
+type Counted<T> = (&'static str, fn(i64) -> T);
+
+/// Whether the fix lies inside.
+const STEPS: [Counted<bool>; 3] = [
     ("step, stays outside", |_| false),
     ("step, one fix in three inside", |n| n % 3 == 0),
     ("step, crosses every fourth", |n| n / 4 % 2 == 0),
 ];
-/// The same for whole fixes: metres east of a zone of 100 m at each time.
-const FIXES: [(&str, fn(i64) -> f64); 3] = [
+/// Whole fixes: metres east of the middle of a zone of 100 m.
+const FIXES: [Counted<f64>; 3] = [
     ("fix, open ground", |n| 5_000.0 + (n % 100) as f64 * 10.0),
     ("fix, inside and staying", |n| (n % 10) as f64),
     ("fix, through the zone", |n| (n % 100) as f64 * 10.0 - 500.0),
