@@ -16,6 +16,7 @@ use tracing::{error, info, warn};
 
 use super::desk::Request;
 use super::error::DaemonError;
+use super::memory;
 use super::prepare::{Prepared, software};
 use super::report::Report;
 use super::tee::Tee;
@@ -23,13 +24,13 @@ use super::uplink::Courier;
 use crate::edge::source::{Happened, SourceEvent};
 use crate::edge::{clock, systemd};
 use crate::logic::config::Config;
-use crate::logic::engine::{Engine, Input, Step};
+use crate::logic::engine::{ASSETS_IN_MEMORY, Engine, Input, Step};
 use crate::logic::event::Lane;
 use crate::logic::group::Group;
 use crate::logic::recorder::{Header, Taken};
 use crate::logic::uplink::UplinkInput;
 use crate::store::{EventQuery, OpenOptions, Store, StoreError};
-use crate::units::{BootTime, Span};
+use crate::units::{AssetId, BootTime, Span};
 
 /// The store's file in `[gateway] state_dir`.
 pub(super) const STORE_FILE: &str = "geofenced.db";
@@ -50,6 +51,10 @@ const INPUTS_A_TURN: usize = 256;
 /// Events kept in memory while the disk takes none. Beyond it the daemon stops rather than lose
 /// what it cannot name; a later issue drops by seq (STO-5).
 const UNCOMMITTED_MAX: usize = 100_000;
+
+/// While more assets are in memory than should be, their rows become durable this often, so that
+/// the silent ones may be forgotten.
+const CROWDED: Span = Span::from_secs(60);
 
 /// How a pipeline ended.
 #[derive(Debug)]
@@ -74,10 +79,10 @@ pub(super) struct Lines {
 
 /// What the thread owns.
 pub(super) struct Pipeline {
-    engine: Engine,
-    store: Store,
+    pub(super) engine: Engine,
+    pub(super) store: Store,
     /// Decided, not yet durable.
-    group: Group,
+    pub(super) group: Group,
     inputs: mpsc::Receiver<SourceEvent>,
     requests: mpsc::Receiver<Request>,
     tell: watch::Sender<u64>,
@@ -94,9 +99,11 @@ pub(super) struct Pipeline {
     watchdog: Option<Duration>,
     pinged: BootTime,
     /// Set while commits fail.
-    retry_at: Option<BootTime>,
+    pub(super) retry_at: Option<BootTime>,
     /// What is due every so often: the membership snapshot and the health record.
     rounds: [Round; 2],
+    /// How far a membership snapshot that is being made has come.
+    pub(super) snapshot_at: Option<Option<AssetId>>,
     /// When the kernel is asked next whether the system clock is synchronised (TIME-5).
     system_at: BootTime,
 }
@@ -140,6 +147,7 @@ impl Pipeline {
             stream_seed: clock::random_bytes().map_err(DaemonError::Runtime)?,
             max_bytes: config.spool.max_bytes,
             max_age: config.spool.max_age,
+            assets_in_memory: ASSETS_IN_MEMORY,
             clock: clock::boot_now,
         };
         let (store, restored) = Store::start(&path, &options)?;
@@ -185,6 +193,7 @@ impl Pipeline {
                 Round::new(birth.boot, config.events.snapshot_every, Input::Snapshot),
                 Round::new(birth.boot, config.events.health_every, Input::Health),
             ],
+            snapshot_at: None,
         })
     }
 
@@ -199,9 +208,11 @@ impl Pipeline {
     /// Gives whether delivery is to be tried once more at the end.
     fn live(&mut self, handle: &Handle) -> Result<bool, DaemonError> {
         // What the start itself decided.
+        self.pass_layers()?;
         let step = self.engine.step(Input::System { wall: None });
         self.take(step);
         self.commit(clock::boot_now())?;
+        self.recall()?;
         if let Some(courier) = self.courier.take() {
             let waiting = self.store.counts()?.events.waiting;
             self.tell(UplinkInput::Start { waiting });
@@ -214,21 +225,21 @@ impl Pipeline {
             let now = clock::boot_now();
             self.feed_watchdog(now);
             match self.next(handle, now) {
-                Woken::Input(input) => self.input(input),
+                Woken::Input(input) => self.input(input)?,
                 Woken::Request(Request::Stop { flush }) => return Ok(flush),
                 Woken::Request(request) => self.answer(request),
                 Woken::Deadline => {}
             }
             for _ in 0..INPUTS_A_TURN {
                 let Ok(input) = self.inputs.try_recv() else { break };
-                self.input(input);
+                self.input(input)?;
             }
             // Inputs first, deadlines after: ORD-1.
             let now = clock::boot_now();
             self.ask_the_system(now);
             let step = self.engine.step(Input::Wake { now });
             self.take(step);
-            self.make_rounds(now);
+            self.make_rounds(now)?;
             self.commit_if_due(now)?;
         }
     }
@@ -246,14 +257,23 @@ impl Pipeline {
         }
     }
 
-    fn make_rounds(&mut self, now: BootTime) {
+    fn make_rounds(&mut self, now: BootTime) -> Result<(), DaemonError> {
         for round in &mut self.rounds {
             if round.next <= now {
                 round.next = now + round.every;
-                let step = self.engine.step(round.input.clone());
-                self.group.events.extend(step.events);
+                match &round.input {
+                    Input::Snapshot => self.snapshot_at = Some(None),
+                    other => {
+                        let step = self.engine.step(other.clone());
+                        self.group.events.extend(step.events);
+                    }
+                }
             }
         }
+        if self.snapshot_at.is_some() && self.group.events.len() < memory::PAGE {
+            self.snapshot_page()?;
+        }
+        Ok(())
     }
 
     /// Waits for an input, a request or the next deadline.
@@ -283,7 +303,7 @@ impl Pipeline {
         })
     }
 
-    fn input(&mut self, input: SourceEvent) {
+    fn input(&mut self, input: SourceEvent) -> Result<(), DaemonError> {
         let SourceEvent { source, at, what } = input;
         self.report.source(source, at, &what);
         match &what {
@@ -297,20 +317,25 @@ impl Pipeline {
             Happened::Bytes(bytes) => self.engine.step(Input::Bytes { source, at, bytes: &bytes }),
             Happened::End | Happened::Down { .. } => self.engine.step(Input::End { source, at }),
             Happened::Up | Happened::Detail(_) | Happened::Trouble(_) | Happened::Note { .. } => {
-                return;
+                return Ok(());
             }
         };
         self.take(step);
+        self.recall()
     }
 
-    fn take(&mut self, step: Step) {
+    pub(super) fn take(&mut self, step: Step) {
         self.engine.decided(clock::boot_now());
         self.group.events.extend(step.events);
         self.report.waits.decided(step.arrived);
     }
 
     fn commit_due(&self) -> Option<BootTime> {
-        match (self.engine.commit_deadline(), self.group.is_empty()) {
+        let mut due = self.engine.commit_deadline();
+        if self.engine.in_memory().0 > ASSETS_IN_MEMORY {
+            due = due.map(|due| due.min(self.report.committed + CROWDED));
+        }
+        match (due, self.group.is_empty()) {
             (None, true) if !self.store.ack_pending() => None,
             (due, _) => self.retry_at.or(due).or(Some(self.report.committed + Span::from_secs(1))),
         }
@@ -339,6 +364,7 @@ impl Pipeline {
                 self.report.committed = now;
                 self.report.waits.committed(clock::boot_now());
                 let group = std::mem::take(&mut self.group);
+                self.engine.forget(ASSETS_IN_MEMORY);
                 if !group.events.is_empty() {
                     self.tee.decided(now);
                 }
@@ -384,6 +410,11 @@ impl Pipeline {
             let (step, reported) = self.engine.lost(&losses);
             self.take(step);
             self.group.losses_reported.extend(reported);
+            // In the same transaction, all of it: the server may have missed any of them.
+            self.snapshot_at = Some(None);
+            while self.snapshot_at.is_some() {
+                self.snapshot_page()?;
+            }
         }
         Ok(())
     }
@@ -476,7 +507,9 @@ impl Pipeline {
         let until = clock::boot_now() + DRAIN_MAX;
         while clock::boot_now() < until {
             let Ok(input) = self.inputs.try_recv() else { break };
-            self.input(input);
+            if let Err(error) = self.input(input) {
+                return Ended::Failed(Box::new(error));
+            }
         }
         let committed = self.commit(clock::boot_now());
         self.tee.close();

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alarms::Due;
 use super::asset::Line;
+use super::memory::{Known, Parked};
 use super::tally::Tally;
 use super::{Engine, Setup};
 use crate::logic::event::{Body, Kind, Place, TimeQuality};
@@ -176,8 +177,20 @@ impl Engine {
         match self.setup.sources[source].feed {
             Feed::Nmea => self.nmea(source, at, bytes),
             Feed::Records | Feed::Gpsd { .. } => {
-                let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-                lines.filter(|line| !line.is_empty()).for_each(|line| self.line(source, at, line));
+                self.lines(source, at, bytes);
+            }
+        }
+    }
+
+    fn lines(&mut self, source: usize, at: BootTime, bytes: &[u8]) {
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        while let Some(line) = lines.next().map(<[u8]>::trim_ascii) {
+            if !line.is_empty() {
+                self.line(source, at, line);
+            }
+            if let Some(parked) = &mut self.parked {
+                parked.rest = lines.collect::<Vec<_>>().join(&b'\n');
+                return;
             }
         }
     }
@@ -266,7 +279,10 @@ impl Engine {
             self.epoch(source, at, &epoch);
         }
         for asset in 0..self.assets.len() {
-            self.end_of_line(source, asset);
+            // Nothing of one that is not in memory waits.
+            if self.assets.has(asset) {
+                self.end_of_line(source, asset);
+            }
         }
     }
 
@@ -290,8 +306,10 @@ impl Engine {
         if let Err(reason) = epoch.fix {
             self.reject(source, reason);
         }
-        let Some(asset) = self.asset_of(&self.setup.sources[source].asset.clone()) else {
-            return self.reject(source, Reject::TooManyAssets);
+        let asset = match self.asset_of(&self.setup.sources[source].asset.clone()) {
+            Known::Here(asset) => asset,
+            Known::Away => unreachable!("a configured asset stays in memory"),
+            Known::TooMany => return self.reject(source, Reject::TooManyAssets),
         };
         let carried = Carried {
             source: source as u16,
@@ -319,14 +337,31 @@ impl Engine {
     pub(super) fn record(&mut self, source: usize, at: BootTime, record: Record) {
         self.sources[source].tally.heard(at);
         self.sources[source].tally.counters.epochs += 1;
+        self.record_of(source, at, record);
+    }
+
+    /// Goes on with what waited for an asset that is in memory again.
+    pub(super) fn resume(&mut self, parked: Parked) {
+        let record = Record { asset: Some(parked.id), ..parked.record };
+        self.record_of(parked.source, parked.at, record);
+        self.lines(parked.source, parked.at, &parked.rest);
+    }
+
+    fn record_of(&mut self, source: usize, at: BootTime, mut record: Record) {
         let position = match record.position {
             Ok(position) => position,
             Err(reason) => return self.reject(source, reason),
         };
         let setup = &self.setup.sources[source];
-        let id = record.asset.unwrap_or_else(|| setup.asset.clone());
-        let Some(asset) = self.asset_of(&id) else {
-            return self.reject(source, Reject::TooManyAssets);
+        let id = record.asset.take().unwrap_or_else(|| setup.asset.clone());
+        let asset = match self.asset_of(&id) {
+            Known::Here(asset) => asset,
+            Known::Away => {
+                let parked = Parked { source, at, id, record, rest: Vec::new() };
+                self.parked = Some(Box::new(parked));
+                return;
+            }
+            Known::TooMany => return self.reject(source, Reject::TooManyAssets),
         };
         let carried = Carried {
             source: source as u16,

@@ -150,6 +150,14 @@ pub struct Trust<T> {
     settled: Settled<T>,
 }
 
+/// A clock of which nobody speaks, in less room.
+#[derive(Clone, Debug)]
+pub struct Resting {
+    mode: Mode,
+    live: live::Resting,
+    recording: recording::Resting,
+}
+
 impl<T: Copy> Trust<T> {
     /// A source not heard yet.
     pub fn new(mode: Mode) -> Self {
@@ -159,6 +167,25 @@ impl<T: Copy> Trust<T> {
             recording: Recording::new(),
             settled: Settled { out: VecDeque::new(), counters: TrustCounters::default() },
         }
+    }
+
+    /// Whether nothing waits here and nothing is wrong: such a clock may rest.
+    pub fn is_settled(&self) -> bool {
+        self.settled.out.is_empty() && self.degraded().is_none()
+    }
+
+    /// All that a settled clock knows, in less room, but for its counters: those are whoever's
+    /// lets it rest.
+    pub fn rest(self) -> Resting {
+        let (live, recording) = (self.live.rest(), self.recording.rest());
+        Resting { mode: self.mode, live, recording }
+    }
+
+    /// Goes on where it rested, counting from zero.
+    pub fn wake(resting: Resting) -> Self {
+        let Resting { mode, live, recording } = resting;
+        let (live, recording) = (Live::wake(live), Recording::wake(recording));
+        Self { live, recording, ..Self::new(mode) }
     }
 
     /// Takes one epoch. Then pull with [`Trust::pop`]: at most [`HELD_MAX`] + 1 fixes come of it.
