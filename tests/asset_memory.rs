@@ -6,7 +6,6 @@
 #[expect(dead_code, reason = "the cases of the field need more of it")]
 #[path = "field/harness.rs"]
 mod harness;
-#[expect(dead_code, reason = "no commit is looked at here")]
 #[path = "field/ledger.rs"]
 mod ledger;
 

@@ -218,7 +218,9 @@ impl Gateway {
         let (group, pending) = (Group::default(), Vec::new());
         self.life = Some(Life { engine, store, group, committed: boot, pending });
         self.pass_layers();
-        self.step(Input::System { wall: None });
+        let life = self.life();
+        let step = life.engine.step(Input::System { wall: None });
+        life.take(step);
         self.commit();
         self.recall();
     }

@@ -243,7 +243,7 @@ impl Engine {
     }
 
     /// The asset that the engine cannot go on without: [`Engine::recall`] it before anything else
-    /// is said. Ask after a start and after every input.
+    /// is said. Ask after the first commit of a start, and after every input.
     pub fn wants(&self) -> Option<&AssetId> {
         let parked = self.parked.as_deref().map(|parked| &parked.id);
         let lacking = || self.wants_configured.then(|| self.lacks_configured()).flatten();
