@@ -24,6 +24,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("base64", &["src/logic/recorder.rs"]),
     ("clap", &["src/cli/"]),
     ("csv", &["src/logic/gnss/record", "src/cli/replay"]),
+    ("foldhash", &["src/logic/engine/"]),
     ("flate2", &["src/edge/"]),
     ("http-body-util", &["src/edge/"]),
     ("hyper", &["src/edge/"]),

@@ -242,22 +242,22 @@ impl<T: Copy + PartialEq> Heap<T> {
 
     /// Inserts from the back, where nearly every fix belongs. `Some` when ORD-3 answers instead.
     fn insert(&mut self, new: Entry<T>) -> Option<Pushed<T>> {
-        let key = new.key();
         let mut place = self.entries.len();
-        while place > 0 && self.entries[place - 1].key() > key {
-            place -= 1;
-        }
-        let instant = self.entries.range_mut(..place).rev().take_while(|held| held.key() == key);
-        for held in instant {
-            if held.source == new.source {
-                return Some(compete(held, new));
-            }
+        if self.entries.back().is_some_and(|last| last.key() >= new.key()) {
+            place = match self.place_of(&new) {
+                Ok(place) => place,
+                Err(held) => return Some(compete(&mut self.entries[held], new)),
+            };
         }
         if self.entries.len() == self.entries.capacity() {
             // One by one at first: most assets hold one to three.
             self.entries.reserve_exact((self.entries.len() / 2).max(1));
         }
-        self.entries.insert(place, new);
+        if place == self.entries.len() {
+            self.entries.push_back(new);
+        } else {
+            self.entries.insert(place, new);
+        }
         if place < self.going as usize {
             self.going += 1;
         } else {
@@ -267,6 +267,19 @@ impl<T: Copy + PartialEq> Heap<T> {
             self.feed();
         }
         None
+    }
+
+    /// Where a fix belongs that is not the newest; or the one of its source and instant.
+    fn place_of(&self, new: &Entry<T>) -> Result<usize, usize> {
+        let key = new.key();
+        let mut place = self.entries.len();
+        while place > 0 && self.entries[place - 1].key() > key {
+            place -= 1;
+        }
+        let instant = self.entries.iter().enumerate().take(place).rev();
+        let mut instant = instant.take_while(|(_, held)| held.key() == key);
+        let held = instant.find(|(_, held)| held.source == new.source);
+        held.map_or(Ok(place), |(at, _)| Err(at))
     }
 
     /// The trusted feed's clock, its highest key, may have moved on. Once that key is released

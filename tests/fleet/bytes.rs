@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use geofenced::logic::config::TimeRules;
 use geofenced::logic::gnss::trust::{
-    AssetClock, HELD_MAX, Mode, ReceiverTime, Stamp, Timed, Trust,
+    Around, AssetClock, HELD_MAX, Mode, ReceiverTime, Stamp, Timed, Trust,
 };
 use geofenced::logic::order::{Entry, HEAP_FIXES_MAX, Heap, Pushed, Spares, Watermark};
 use geofenced::units::{BootTime, EventTime, Span, WallTime};
@@ -22,6 +22,7 @@ struct Life {
     clock: AssetClock,
     rules: TimeRules,
     trusts: [Trust<u32>; 3],
+    settled: Vec<Timed<u32>>,
     heap: Heap<u32>,
     spares: Spares<u32>,
     now: BootTime,
@@ -37,6 +38,7 @@ pub(crate) fn live(bytes: &[u8]) {
         clock: AssetClock::NEW,
         rules: TimeRules::default(),
         trusts: MODES.map(Trust::new),
+        settled: Vec::new(),
         heap: Heap::new(None),
         spares: Spares::new(),
         now: BootTime::from_nanos(3600 * 1_000_000_000),
@@ -88,13 +90,15 @@ impl Life {
         let system = source.is_multiple_of(2).then(|| WallTime::from_nanos(START.nanos()));
         let step = self.clock.step();
         let trust = &mut self.trusts[own];
-        trust.handle(&mut self.clock, &self.rules, stamp, mark, !source.is_multiple_of(5), system);
+        let voting = !source.is_multiple_of(5);
+        let around = Around { rules: &self.rules, watermark: mark, voting, system };
+        trust.handle(&mut self.clock, around, stamp, &mut self.settled);
         assert!(self.clock.step() >= step && trust.waiting() <= HELD_MAX);
         self.drain(own);
     }
 
     fn drain(&mut self, own: usize) {
-        while let Some(timed) = self.trusts[own].pop() {
+        for timed in std::mem::take(&mut self.settled) {
             self.push(own, timed);
         }
         if MODES[own] == Mode::Fixes {
@@ -153,7 +157,7 @@ impl Life {
 
     fn end(&mut self) {
         for own in 0..MODES.len() {
-            self.trusts[own].finish(&self.clock, &self.rules);
+            self.trusts[own].finish(&self.clock, &self.rules, &mut self.settled);
             self.drain(own);
         }
         self.heap.finish();

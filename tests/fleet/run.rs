@@ -13,7 +13,7 @@ use geofenced::logic::engine::{
 };
 use geofenced::logic::gnss::line::Checksum;
 use geofenced::logic::gnss::record::Record;
-use geofenced::logic::gnss::trust::{AssetClock, Mode, ReceiverTime, Stamp, Trust};
+use geofenced::logic::gnss::trust::{Around, AssetClock, Mode, ReceiverTime, Stamp, Trust};
 use geofenced::logic::gnss::{FixQuality, Reject};
 use geofenced::logic::order::{Entry, Heap, Spares};
 use geofenced::logic::zones::{Layer, parse_layer};
@@ -212,7 +212,7 @@ pub(crate) fn steps(workload: &Workload, window_ms: i64) -> Vec<u64> {
     rows.sort_by_key(|row| row.asset);
     for own in rows.chunk_by(|a, b| a.asset == b.asset) {
         let (mut clock, mut trust) = (AssetClock::NEW, Trust::new(Mode::Network));
-        let (mut heap, mut spares) = (Heap::new(None), Spares::new());
+        let (mut heap, mut spares, mut settled) = (Heap::new(None), Spares::new(), Vec::new());
         for row in own {
             let at = boot(row.at);
             while let Some(deadline) = heap.next_deadline().filter(|deadline| *deadline < at) {
@@ -221,8 +221,10 @@ pub(crate) fn steps(workload: &Workload, window_ms: i64) -> Vec<u64> {
             let time = ReceiverTime::Utc(EventTime::from_nanos(row.event));
             let stamp = Stamp { at, time, valid_position: true, payload: row.truth };
             let mark = heap.watermark().map(|mark| (mark.step, mark.time));
-            trust.handle(&mut clock, &time_rules(), stamp, mark, true, None);
-            while let Some(timed) = trust.pop() {
+            let rules = time_rules();
+            let around = Around { rules: &rules, watermark: mark, voting: true, system: None };
+            trust.handle(&mut clock, around, stamp, &mut settled);
+            for timed in settled.drain(..) {
                 let entry = Entry {
                     step: timed.step,
                     time: timed.time,

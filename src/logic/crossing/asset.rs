@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bracket::{Context, RESTARTS_MAX, Restart};
 use super::first::{self, FirstEvaluation};
-use super::ground::{ActiveZone, Ground};
+use super::ground::{ActiveZone, Asked, Ground};
 use super::machine::Commit;
 use super::observe::Side;
 use super::pair::{Before, Measured, Pair, Seen};
@@ -435,19 +435,25 @@ impl AssetCrossing {
             before_m: None,
         };
         let answered = first.step(|asked| turn.rules(asked), &turn.context, &turn.fix, &seen);
-        let fresh = ground.zones().iter().enumerate().filter(|(ix, zone)| {
-            let own = self.pairs.table.find(*ix as u32);
-            let asked = (zone.confirm, zone.confirm_for);
-            own.is_none() && answered.contains(&asked) && self.is_new(ground, zone)
-        });
         if !answered.is_empty() {
-            self.initialised_outside += fresh.count() as u32;
+            self.initialised_outside += self.answered(ground, &answered);
         }
         if !first.is_done() {
             self.remembered.first = Some(first);
             return;
         }
         self.remembered.evaluated = first::generations(ground);
+    }
+
+    /// How many zones without a pair of their own a first evaluation of `answered` is about.
+    fn answered(&self, ground: &Ground, answered: &[Asked]) -> u32 {
+        let is_new = |layer: usize, since: u64, asked: Asked| {
+            answered.contains(&asked) && since > self.evaluated(&ground.layers()[layer].id)
+        };
+        let all = ground.alike().iter().filter(|a| is_new(a.layer, a.since, a.asked));
+        let own = self.pairs.table.taken().map(|slot| ground.zone(slot.zone()));
+        let own = own.filter(|zone| is_new(zone.layer, zone.since, zone.asked()));
+        all.map(|alike| alike.zones).sum::<u32>() - own.count() as u32
     }
 
     /// Whether a zone came with a later layer than the asset's first evaluation saw.

@@ -8,13 +8,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::bracket::Context;
-use super::ground::{ActiveZone, Ground};
+use super::ground::{ActiveZone, Asked, Ground};
 use super::machine::{self, VoteRules};
 use super::pair::{Measured, Pair, Seen, span_nanos};
 use crate::units::{EventTime, LayerId, Span};
-
-/// What a zone asks for: votes, and the time that they span.
-pub type Asked = (u8, Span);
 
 /// All zones that ask for the same.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -56,7 +53,7 @@ impl FirstEvaluation {
 
     /// What a zone without a pair of its own stands for.
     pub fn pair(&self, zone: &ActiveZone) -> Option<Pair> {
-        let own = |c: &&Class| (c.confirm, c.confirm_for) == (zone.confirm, zone.confirm_for);
+        let own = |c: &&Class| (c.confirm, c.confirm_for) == zone.asked();
         self.classes.iter().find(own).map(|class| class.pair)
     }
 

@@ -3,7 +3,7 @@
 //! Always holds: zones are ordered by (layer, zone) and known by their place in that order.
 //! Does not know: assets.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::observe::Margins;
@@ -11,6 +11,9 @@ use crate::logic::config::Decide;
 use crate::logic::geometry::{Index, Located};
 use crate::logic::zones::{Layer, Zone};
 use crate::units::{LayerId, Position, Span, ZoneId, ZoneKey};
+
+/// What a zone asks for: votes, and the time that they span.
+pub type Asked = (u8, Span);
 
 /// One zone in force.
 #[derive(Debug)]
@@ -37,6 +40,10 @@ impl ActiveZone {
     /// The zone as read.
     pub fn zone(&self) -> &Zone {
         &self.content.zones[self.at]
+    }
+    /// What it asks for.
+    pub fn asked(&self) -> Asked {
+        (self.confirm, self.confirm_for)
     }
     /// Its shape's fingerprint as rows and events carry it.
     pub fn shape(&self) -> String {
@@ -75,7 +82,21 @@ pub struct Ground {
     exit_max_m: f64,
     accuracy_cap_m: f64,
     detects_passes: bool,
-    asked: Vec<(u8, Span)>,
+    asked: Vec<Asked>,
+    alike: Vec<Alike>,
+}
+
+/// Zones of one layer that came together and ask for the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Alike {
+    /// Place of the layer in [`Ground::layers`].
+    pub layer: usize,
+    /// The layer generation that brought their shapes (PAIR-6).
+    pub since: u64,
+    /// What they ask for.
+    pub asked: Asked,
+    /// How many.
+    pub zones: u32,
 }
 
 impl Ground {
@@ -99,11 +120,21 @@ impl Ground {
         zones.sort_by(|a: &ActiveZone, b| a.key.cmp(&b.key));
         let exit_max_m =
             zones.iter().map(|z| z.margins.exit_m).fold(decide.exit_margin_m, f64::max);
-        let asked: BTreeSet<_> = zones.iter().map(|z| (z.confirm, z.confirm_for)).collect();
+        let mut alike = BTreeMap::new();
+        for zone in &zones {
+            *alike.entry((zone.asked(), zone.layer, zone.since)).or_default() += 1;
+        }
+        let alike = alike.into_iter();
+        let alike: Vec<Alike> = alike
+            .map(|((asked, layer, since), zones)| Alike { layer, since, asked, zones })
+            .collect();
+        let mut asked: Vec<Asked> = alike.iter().map(|alike| alike.asked).collect();
+        asked.dedup();
         let index = Index::build(zones.iter().map(|z| z.zone().shape.bounds()));
         Self {
             detects_passes: zones.iter().any(|z| z.zone().rules.detect_pass),
-            asked: asked.into_iter().collect(),
+            asked,
+            alike,
             accuracy_cap_m: decide.accuracy_cap_m,
             zones,
             layers,
@@ -137,25 +168,23 @@ impl Ground {
     }
     /// Candidates whose bounds come within `reach_m`, in ascending order.
     pub fn near(&self, position: Position, reach_m: f64, out: &mut Vec<u32>) {
-        out.clear();
         self.index.near(position, reach_m, out);
-        out.sort_unstable();
-        out.dedup();
     }
     /// Candidates whose bounds the straight line touches, in ascending order.
     pub fn along(&self, from: Position, to: Position, out: &mut Vec<u32>) {
-        out.clear();
         self.index.along(from, to, out);
-        out.sort_unstable();
-        out.dedup();
     }
     /// Where a position lies with regard to one zone.
     pub fn locate(&self, ix: u32, position: Position) -> Located {
         self.zone(ix).zone().shape.locate(position)
     }
     /// Every combination of `confirm` and `confirm_for` that a zone in force asks for.
-    pub fn asked(&self) -> &[(u8, Span)] {
+    pub fn asked(&self) -> &[Asked] {
         &self.asked
+    }
+    /// All zones, counted by what a first evaluation tells apart.
+    pub fn alike(&self) -> &[Alike] {
+        &self.alike
     }
     /// Whether any zone in force asks for passes.
     pub fn detects_passes(&self) -> bool {

@@ -5,8 +5,7 @@
 
 use super::asset::{Happening, Limits, Pairs, What};
 use super::bracket::Context;
-use super::first;
-use super::ground::ActiveZone;
+use super::ground::{ActiveZone, Asked};
 use super::machine::VoteRules;
 use super::observe::Side;
 use super::pair::{Measured, Seen};
@@ -38,7 +37,7 @@ pub(super) struct Outcome<'a> {
 }
 
 impl Turn<'_> {
-    pub(super) fn rules(&self, (confirm, confirm_for): first::Asked) -> VoteRules {
+    pub(super) fn rules(&self, (confirm, confirm_for): Asked) -> VoteRules {
         let fixed = self.decide.vote_timeout;
         VoteRules::new(confirm, confirm_for, fixed, self.limits.interval)
     }
@@ -68,7 +67,7 @@ impl Turn<'_> {
         }
         let passes = zone.zone().rules.detect_pass;
         let before = passes.then(|| pairs.table.at(place));
-        let rules = || self.rules((zone.confirm, zone.confirm_for));
+        let rules = || self.rules(zone.asked());
         let stepped = pairs.table.step(rules, &self.context, place, &self.fix, &seen);
         out.begun.extend(stepped.begun);
         out.reversals += u32::from(stepped.reversed);

@@ -127,8 +127,11 @@ impl Engine {
         if fix.time_quality == TimeQuality::Gnss {
             own.last_gnss = Some(fix.time);
         }
-        let moved = |from| geometry::distance_m(from, fix.position) >= MOVED_M;
-        self.heartbeat.moved |= own.saved.is_none_or(moved);
+        let moved = |from| {
+            geometry::distance_at_most_m(from, fix.position) >= MOVED_M
+                && geometry::distance_m(from, fix.position) >= MOVED_M
+        };
+        self.heartbeat.moved = self.heartbeat.moved || own.saved.is_none_or(moved);
         let limits =
             Limits { interval: own.gate.interval(rules), silence: own.gate.silence_limit(rules) };
         if !joined {

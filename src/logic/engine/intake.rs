@@ -15,7 +15,7 @@ use crate::logic::gnss::epoch::{Assembler, Epoch, UNKNOWN_ACCURACY_M};
 use crate::logic::gnss::gpsd;
 use crate::logic::gnss::line::{Checksum, Framer};
 use crate::logic::gnss::record::{RECORD_BYTES_MAX, Record};
-use crate::logic::gnss::trust::{Mode, ReceiverTime, Stamp, Timed, Trust};
+use crate::logic::gnss::trust::{Around, Mode, ReceiverTime, Stamp, Timed, Trust};
 use crate::logic::gnss::voting::OFFSET_APART_MAX;
 use crate::logic::gnss::{Fix, FixQuality, Reject};
 use crate::logic::order::{Entry, OrderedFix, Pushed};
@@ -291,8 +291,9 @@ impl Engine {
         let own = &mut self.assets[asset];
         let Some(place) = own.lines.iter().position(|line| line.source == source) else { return };
         if trusted {
-            own.lines[place].trust.finish(&own.clock, &self.setup.time);
-            self.drain(source, asset, place);
+            let trust = &mut own.lines[place].trust;
+            trust.finish(&own.clock, &self.setup.time, &mut self.settled);
+            self.drain(source, asset);
             self.assets[asset].heap.finish();
             self.release(asset, BootTime::from_nanos(0));
         }
@@ -401,8 +402,9 @@ impl Engine {
         let voting = own.voting.as_deref().is_none_or(|v| usize::from(v.voter()) == source);
         let watermark = own.heap.watermark().map(|mark| (mark.step, mark.time));
         let trust = &mut own.lines[place].trust;
-        trust.handle(&mut own.clock, &self.setup.time, stamp, watermark, voting, self.system);
-        self.drain(source, asset, place);
+        let around = Around { rules: &self.setup.time, watermark, voting, system: self.system };
+        trust.handle(&mut own.clock, around, stamp, &mut self.settled);
+        self.drain(source, asset);
     }
 
     /// Counts what came to nothing, by source.
@@ -434,14 +436,16 @@ impl Engine {
         if by > LATE_MAX { Reject::LateBacklog } else { Reject::Late }
     }
 
-    fn drain(&mut self, source: usize, asset: usize, place: usize) {
+    /// Puts what a source's clock has settled into its asset's order.
+    fn drain(&mut self, source: usize, asset: usize) {
         let setup = &self.setup.sources[source];
         let (window, trusted) = (setup.window, setup.trusting == Trusting::Fixes);
-        let mut last = None;
-        while let Some(timed) = self.assets[asset].lines[place].trust.pop() {
-            last = Some(timed.at);
+        let mut settled = std::mem::take(&mut self.settled);
+        let last = settled.last().map(|timed| timed.at);
+        for timed in settled.drain(..) {
             self.order(asset, window, trusted, &timed);
         }
+        self.settled = settled;
         // A trusted feed's clock is its own highest time: arrival releases.
         if let (true, Some(at)) = (trusted, last) {
             self.release(asset, at);
@@ -452,11 +456,11 @@ impl Engine {
 
     fn order(&mut self, asset: usize, window: Span, trusted: bool, timed: &Timed<Carried>) {
         let carried = &timed.payload;
-        let fix = carried.at_time(timed.time, timed.quality);
+        let fix = || carried.at_time(timed.time, timed.quality);
         let source = usize::from(carried.source);
         let step = match self.admit(asset, timed) {
             Ok(step) => step,
-            Err(reason) => return self.report(asset, source, &fix, Some(reason)),
+            Err(reason) => return self.report(asset, source, &fix(), Some(reason)),
         };
         let entry = Entry {
             step,
@@ -477,11 +481,11 @@ impl Engine {
                 }
                 return;
             }
-            Pushed::Late { by } => self.late(asset, timed, &fix, by),
+            Pushed::Late { by } => self.late(asset, timed, &fix(), by),
             Pushed::Repeat => Reject::Repeat,
             Pushed::SameInstant => Reject::SameInstant,
         };
-        self.report(asset, source, &fix, Some(reason));
+        self.report(asset, source, &fix(), Some(reason));
     }
 }
 

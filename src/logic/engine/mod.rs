@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use crate::logic::config::{Decide, PositionDetail, TimeRules};
 use crate::logic::crossing::asset::{Happening, Scratch};
 use crate::logic::crossing::ground::Ground;
@@ -15,7 +17,7 @@ use crate::logic::crossing::table::Begun;
 use crate::logic::crossing::wheel::Wheel;
 use crate::logic::event::{Body, Event, Kind, Lane, Lost, Start};
 use crate::logic::gnss::record::Record;
-use crate::logic::gnss::trust::Degraded;
+use crate::logic::gnss::trust::{Degraded, Timed};
 use crate::logic::gnss::{Fix, Reject};
 use crate::logic::group::{Group, Loss, LossReport, Restored, Runs};
 use crate::logic::health::Counters;
@@ -45,8 +47,8 @@ pub use memory::ASSETS_IN_MEMORY;
 use memory::{Assets, Known, Parked};
 use heartbeat::Heartbeat;
 pub use heartbeat::HeartbeatRules;
+use intake::{Carried, Ordered, Source};
 pub use intake::{Feed, SourceSetup, Trusting, UNRANKED};
-use intake::{Ordered, Source};
 
 /// A wake-up fires only deadlines this old, so that an input that arrived before a deadline but
 /// was read after it still goes first (ORD-1).
@@ -224,11 +226,14 @@ pub struct Engine {
     ground: Arc<Ground>,
     sources: Vec<Source>,
     assets: Assets,
-    by_id: HashMap<AssetId, usize>,
+    /// Asked for every record: no foreign id can slow it down for long, there are so few.
+    by_id: HashMap<AssetId, usize, RandomState>,
     spares: Spares<Ordered>,
     alarms: Alarms,
     wheel: Wheel<Ballot>,
     scratch: Scratch,
+    /// What a clock has just settled.
+    settled: Vec<Timed<Carried>>,
     numbers: Numbers,
     step: Step,
     group: Group,
@@ -311,11 +316,12 @@ impl Engine {
             ground,
             setup,
             assets: Assets::default(),
-            by_id: HashMap::new(),
+            by_id: HashMap::default(),
             spares: Spares::default(),
             alarms: Alarms::default(),
             wheel: Wheel::default(),
             scratch: Scratch::default(),
+            settled: Vec::new(),
             step: Step::default(),
             group: Group::default(),
             happenings: Vec::new(),

@@ -83,6 +83,17 @@ impl Centric {
     }
 }
 
+/// Most metres in a degree of latitude anywhere, at the poles: a² / b π/180.
+const DEGREE_NORTH_MAX_M: f64 = 111_693.98;
+
+/// Metres that [`distance_m`] of two places does not exceed, for a small part of its price: the way
+/// along a meridian and a parallel, a degree taken at its longest, and 1 % for its chord.
+pub fn distance_at_most_m(a: Position, b: Position) -> f64 {
+    let north_m = (b.lat_deg() - a.lat_deg()).abs() * DEGREE_NORTH_MAX_M;
+    let east_m = wrap_deg(b.lon_deg() - a.lon_deg()).abs() * DEGREE_EAST_EQUATOR_M;
+    1.01 * (north_m + east_m)
+}
+
 /// Metres along the ground between two places.
 pub fn distance_m(a: Position, b: Position) -> f64 {
     Centric::of(a).distance_m(Centric::of(b))

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `ground` | WGS84: metres per degree, distance between places |
 //! | `bounds` | a box of latitudes and longitudes |
-//! | `pack` | boxes over runs of sixteen: every index here |
+//! | `pack` | boxes over runs of sixteen: the index of a path |
 //! | `path` | a chain of vertices: which side, how far, where crossed |
 //! | `polygon`, `circle`, `corridor` | the three shapes |
 //! | `depth` | how deep inside a place can be |
@@ -38,7 +38,7 @@ pub use check::{RING_VERTICES_MAX, RINGS_MAX};
 pub use circle::{Circle, RADIUS_MAX_M};
 pub use corridor::{Corridor, HALF_WIDTH_MAX_M};
 pub use fault::{FaultKind, RingName, ShapeFault, Slip, SlipKind};
-pub use ground::distance_m;
+pub use ground::{distance_at_most_m, distance_m};
 pub use index::Index;
 #[cfg(test)]
 pub use index::NaiveIndex;

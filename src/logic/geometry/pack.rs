@@ -1,4 +1,4 @@
-//! Boxes over runs of sixteen, level upon level: the index of a path's edges and of zones.
+//! Boxes over runs of sixteen, level upon level: the index of a path's edges.
 //!
 //! Always holds: box `i` of level `k + 1` encloses boxes `16 i .. 16 i + 16` of level `k`; the
 //! top level has at most sixteen. Costs 16/15 boxes for each bottom box and no pointers.

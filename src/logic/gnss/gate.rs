@@ -67,9 +67,14 @@ impl Spot {
         if (self.source, self.step) != (other.source, other.step) {
             return false;
         }
-        let apart_m = ground::distance_m(self.position, other.position);
-        let beyond_m = (apart_m - self.accuracy_m - other.accuracy_m).max(0.0);
-        beyond_m > max_speed_mps * (other.time - self.time).abs().secs_f64()
+        let way_m = max_speed_mps * (other.time - self.time).abs().secs_f64();
+        let is_beyond = |apart_m: f64| {
+            let beyond_m = (apart_m - self.accuracy_m - other.accuracy_m).max(0.0);
+            beyond_m > way_m
+        };
+        let (here, there) = (self.position, other.position);
+        is_beyond(ground::distance_at_most_m(here, there))
+            && is_beyond(ground::distance_m(here, there))
     }
 }
 

@@ -17,6 +17,9 @@ impl<T: Copy> Held<T> {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= HELD_MAX
     }

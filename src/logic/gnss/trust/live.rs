@@ -25,6 +25,7 @@ const QUEUED_MAX: Span = Span::from_secs(60);
 
 #[derive(Clone, Debug)]
 pub(super) struct Live<T> {
+    mode: Mode,
     running: Option<Running>,
     held: Held<T>,
     dates: Dates,
@@ -34,6 +35,7 @@ pub(super) struct Live<T> {
 /// A [`Live`] that holds no fix, in less room.
 #[derive(Clone, Debug)]
 pub(super) struct Resting {
+    mode: Mode,
     running: Option<offset::Resting>,
     dates: Dates,
     accusers: Option<Box<Run>>,
@@ -49,21 +51,22 @@ struct Reading {
 }
 
 impl<T: Copy> Live<T> {
-    pub(super) fn new() -> Self {
-        Self { running: None, held: Held::new(), dates: Dates::default(), accusers: None }
+    pub(super) fn new(mode: Mode) -> Self {
+        Self { mode, running: None, held: Held::new(), dates: Dates::default(), accusers: None }
     }
 
     /// The same in less room; what is held is not in it.
     pub(super) fn rest(self) -> Resting {
-        let Self { running, dates, accusers, held: _ } = self;
-        Resting { running: running.map(Running::rest), dates, accusers: accusers.map(Box::new) }
+        let Self { mode, running, dates, accusers, held: _ } = self;
+        let (running, accusers) = (running.map(Running::rest), accusers.map(Box::new));
+        Resting { mode, running, dates, accusers }
     }
 
     /// Goes on where it rested.
     pub(super) fn wake(resting: Resting) -> Self {
-        let Resting { running, dates, accusers } = resting;
+        let Resting { mode, running, dates, accusers } = resting;
         let (running, accusers) = (running.map(Running::wake), accusers.map(|run| *run));
-        Self { running, held: Held::new(), dates, accusers }
+        Self { mode, running, held: Held::new(), dates, accusers }
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -78,7 +81,7 @@ impl<T: Copy> Live<T> {
         self.running.as_ref().map(|running| running.offset().span())
     }
 
-    pub(super) fn finish(&mut self, settled: &mut Settled<T>) {
+    pub(super) fn finish(&mut self, settled: &mut Settled<'_, T>) {
         settled.counters.no_time += self.held.take().len() as u64;
     }
 
@@ -87,10 +90,11 @@ impl<T: Copy> Live<T> {
         asset: &mut AssetClock,
         around: Around<'_>,
         stamp: Stamp<T>,
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         let plausible = asset.plausible(around.rules);
-        let system = around.system.filter(|time| plausible.has(*time));
+        let system = around.system.map(EventTime::from_wall);
+        let system = system.filter(|time| plausible.has(*time));
         self.dates.heard(stamp.at, system);
         let mut read = self.read(asset, around, &stamp);
         if stamp.valid_position {
@@ -109,7 +113,7 @@ impl<T: Copy> Live<T> {
             return;
         }
         if stamp.valid_position {
-            self.held.keep(stamp, &mut settled.counters);
+            self.held.keep(stamp, settled.counters);
         }
         self.establish(asset, around, settled);
     }
@@ -144,7 +148,7 @@ impl<T: Copy> Live<T> {
         asset: &mut AssetClock,
         at: BootTime,
         read: Option<Reading>,
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         let Some(read) =
             read.filter(|read| read.standing == Standing::Below && !is_cold_start(read.time))
@@ -169,7 +173,7 @@ impl<T: Copy> Live<T> {
         around: Around<'_>,
         stamp: Stamp<T>,
         read: Option<Reading>,
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         let running = self.running.as_mut().expect("the caller saw one");
         let Some(read) = read else {
@@ -186,7 +190,7 @@ impl<T: Copy> Live<T> {
             (_, Standing::Plausible) => {
                 let late = around.is_late(asset.step(), read.time);
                 let fix = Disagreement { at: stamp.at, offset, skew, late };
-                running.disagree(fix, around.mode, around.rules)
+                running.disagree(fix, self.mode, around.rules)
             }
             (_, Standing::Below) => {
                 running.accused(stamp.at, offset);
@@ -213,7 +217,7 @@ impl<T: Copy> Live<T> {
     }
 
     /// Looks for a running offset in what is held, and settles it all once there is one (TIME-6).
-    fn establish(&mut self, asset: &AssetClock, around: Around<'_>, settled: &mut Settled<T>) {
+    fn establish(&mut self, asset: &AssetClock, around: Around<'_>, settled: &mut Settled<'_, T>) {
         let offsets: Vec<Option<(BootTime, Offset)>> = self
             .held
             .iter()
@@ -224,7 +228,7 @@ impl<T: Copy> Live<T> {
             })
             .collect();
         let skew = around.rules.skew_tolerance;
-        let first = match around.mode {
+        let first = match self.mode {
             Mode::Serial => serial_offset(&offsets, skew),
             Mode::Network | Mode::Fixes => offsets.iter().rev().flatten().next().copied(),
         };
@@ -249,7 +253,7 @@ impl<T: Copy> Live<T> {
             && match running.skew(stamp.at, offset, around.rules.skew_tolerance) {
                 Skew::Ahead => false,
                 Skew::Within => true,
-                Skew::Behind => around.mode != Mode::Serial || behind <= QUEUED_MAX,
+                Skew::Behind => self.mode != Mode::Serial || behind <= QUEUED_MAX,
             }
     }
 }
@@ -269,7 +273,7 @@ fn serial_offset(offsets: &[Option<(BootTime, Offset)>], skew: Span) -> Option<(
     })
 }
 
-impl<T> Settled<T> {
+impl<T> Settled<'_, T> {
     fn keep(&mut self, asset: &AssetClock, stamp: Stamp<T>, read: Reading) {
         self.counters.rollover += u64::from(read.era_added);
         self.push(asset, stamp, (read.time, read.quality));

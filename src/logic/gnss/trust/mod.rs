@@ -5,8 +5,6 @@
 //! clock only ever names a date, and only where the kernel vouches for it.
 //! Does not know: what a fix is (`T`), ordering, which source votes; it is told.
 
-use std::collections::VecDeque;
-
 use crate::logic::config::TimeRules;
 use crate::logic::event::TimeQuality;
 use crate::units::{BootTime, EventTime, Span, WallTime};
@@ -27,9 +25,6 @@ use recording::Recording;
 
 /// Fixes kept while their time is not known yet (TIME-6): 17 min at 1 Hz.
 pub const HELD_MAX: usize = 1024;
-
-/// Room for settled fixes that is kept: one stamp settles one fix, but for [`HELD_MAX`].
-const OUT_KEPT: usize = 8;
 
 /// How far a source's arrival times may be believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,13 +113,16 @@ pub enum Degraded {
 }
 
 /// What is known around one stamp.
-#[derive(Clone, Copy)]
-struct Around<'a> {
-    mode: Mode,
-    rules: &'a TimeRules,
-    watermark: Option<(u32, EventTime)>,
-    voting: bool,
-    system: Option<EventTime>,
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    /// `[time]`.
+    pub rules: &'a TimeRules,
+    /// The asset's last released key: step number and time.
+    pub watermark: Option<(u32, EventTime)>,
+    /// Whether this source votes.
+    pub voting: bool,
+    /// The system clock, where the kernel says that it is synchronised.
+    pub system: Option<WallTime>,
 }
 
 impl Around<'_> {
@@ -134,121 +132,122 @@ impl Around<'_> {
     }
 }
 
-/// What has been settled and waits to be pulled.
+/// Where what is settled goes.
+#[derive(Debug)]
+struct Settled<'a, T> {
+    out: &'a mut Vec<Timed<T>>,
+    counters: &'a mut TrustCounters,
+}
+
+/// What a mode needs to remember.
 #[derive(Clone, Debug)]
-struct Settled<T> {
-    out: VecDeque<Timed<T>>,
-    counters: TrustCounters,
+enum Machine<T> {
+    Live(Live<T>),
+    Recording(Recording<T>),
 }
 
 /// The clock-trust machine of one (asset, source).
 #[derive(Clone, Debug)]
 pub struct Trust<T> {
-    mode: Mode,
-    live: Live<T>,
-    recording: Recording<T>,
-    settled: Settled<T>,
+    machine: Machine<T>,
+    counters: TrustCounters,
 }
 
 /// A clock of which nobody speaks, in less room.
 #[derive(Clone, Debug)]
-pub struct Resting {
-    mode: Mode,
-    live: live::Resting,
-    recording: recording::Resting,
+pub struct Resting(AtRest);
+
+#[derive(Clone, Debug)]
+enum AtRest {
+    Live(live::Resting),
+    Recording(recording::Resting),
 }
 
 impl<T: Copy> Trust<T> {
     /// A source not heard yet.
     pub fn new(mode: Mode) -> Self {
-        Self {
-            mode,
-            live: Live::new(),
-            recording: Recording::new(),
-            settled: Settled { out: VecDeque::new(), counters: TrustCounters::default() },
-        }
+        let machine = match mode {
+            Mode::Serial | Mode::Network => Machine::Live(Live::new(mode)),
+            Mode::Fixes => Machine::Recording(Recording::new()),
+        };
+        Self { machine, counters: TrustCounters::default() }
     }
 
     /// Whether nothing waits here and nothing is wrong: such a clock may rest.
     pub fn is_settled(&self) -> bool {
-        self.settled.out.is_empty() && self.degraded().is_none()
+        self.degraded().is_none()
     }
 
     /// All that a settled clock knows, in less room, but for its counters: those are whoever's
     /// lets it rest.
     pub fn rest(self) -> Resting {
-        let (live, recording) = (self.live.rest(), self.recording.rest());
-        Resting { mode: self.mode, live, recording }
+        match self.machine {
+            Machine::Live(live) => Resting(AtRest::Live(live.rest())),
+            Machine::Recording(own) => Resting(AtRest::Recording(own.rest())),
+        }
     }
 
     /// Goes on where it rested, counting from zero.
     pub fn wake(resting: Resting) -> Self {
-        let Resting { mode, live, recording } = resting;
-        let (live, recording) = (Live::wake(live), Recording::wake(recording));
-        Self { live, recording, ..Self::new(mode) }
+        let machine = match resting.0 {
+            AtRest::Live(live) => Machine::Live(Live::wake(live)),
+            AtRest::Recording(own) => Machine::Recording(Recording::wake(own)),
+        };
+        Self { machine, counters: TrustCounters::default() }
     }
 
-    /// Takes one epoch. Then pull with [`Trust::pop`]: at most [`HELD_MAX`] + 1 fixes come of it.
-    ///
-    /// `watermark` is the asset's last released key, `voting` whether this source votes, `system`
-    /// the system clock where the kernel says that it is synchronised.
+    /// Takes one epoch. What is settled is appended to `out` in order of arrival: at most
+    /// [`HELD_MAX`] + 1 fixes.
     pub fn handle(
         &mut self,
         asset: &mut AssetClock,
-        rules: &TimeRules,
+        around: Around<'_>,
         stamp: Stamp<T>,
-        watermark: Option<(u32, EventTime)>,
-        voting: bool,
-        system: Option<WallTime>,
+        out: &mut Vec<Timed<T>>,
     ) {
-        self.settled.counters.bad_date += u64::from(stamp.time.names_no_day());
-        let system = system.map(EventTime::from_wall);
-        let around = Around { mode: self.mode, rules, watermark, voting, system };
-        match self.mode {
-            Mode::Serial | Mode::Network => {
-                self.live.handle(asset, around, stamp, &mut self.settled);
-            }
-            Mode::Fixes => self.recording.handle(asset, around, stamp, &mut self.settled),
+        self.counters.bad_date += u64::from(stamp.time.names_no_day());
+        let mut settled = Settled { out, counters: &mut self.counters };
+        match &mut self.machine {
+            Machine::Live(live) => live.handle(asset, around, stamp, &mut settled),
+            Machine::Recording(recording) => recording.handle(asset, around, stamp, &mut settled),
         }
     }
 
     /// The input has ended: dates what a recording allows, counts the rest under `no_time`.
-    pub fn finish(&mut self, asset: &AssetClock, rules: &TimeRules) {
-        self.recording.finish(asset, rules, &mut self.settled);
-        self.live.finish(&mut self.settled);
-    }
-
-    /// The next settled fix, in order of arrival.
-    #[must_use]
-    pub fn pop(&mut self) -> Option<Timed<T>> {
-        let next = self.settled.out.pop_front();
-        if next.is_none() && self.settled.out.capacity() > OUT_KEPT {
-            // What a first offset let go all at once (TIME-6) is not held for ever.
-            self.settled.out = VecDeque::new();
+    pub fn finish(&mut self, asset: &AssetClock, rules: &TimeRules, out: &mut Vec<Timed<T>>) {
+        let mut settled = Settled { out, counters: &mut self.counters };
+        match &mut self.machine {
+            Machine::Live(live) => live.finish(&mut settled),
+            Machine::Recording(recording) => recording.finish(asset, rules, &mut settled),
         }
-        next
     }
 
     /// What happened so far.
     pub fn counters(&self) -> TrustCounters {
-        self.settled.counters
+        self.counters
     }
 
     /// Event time minus boot time, where it is known: ORD-4 compares voters by it.
     pub fn offset(&self) -> Option<Span> {
-        self.live.offset()
+        match &self.machine {
+            Machine::Live(live) => live.offset(),
+            Machine::Recording(_) => None,
+        }
     }
 
     /// Fixes waiting for a time.
     pub fn waiting(&self) -> usize {
-        self.live.waiting() + self.recording.waiting()
+        match &self.machine {
+            Machine::Live(live) => live.waiting(),
+            Machine::Recording(recording) => recording.waiting(),
+        }
     }
 
     /// The worst of what is wrong with this source's clock.
     pub fn degraded(&self) -> Option<Degraded> {
-        if self.live.date_missing() {
+        if matches!(&self.machine, Machine::Live(live) if live.date_missing()) {
             Some(Degraded::NoDate)
-        } else if self.settled.counters.floor_conflict > 0 {
+        } else if self.counters.floor_conflict > 0 {
             Some(Degraded::FloorConflict)
         } else {
             (self.waiting() > 0).then_some(Degraded::Held)
@@ -256,7 +255,7 @@ impl<T: Copy> Trust<T> {
     }
 }
 
-impl<T> Settled<T> {
+impl<T> Settled<'_, T> {
     fn push(
         &mut self,
         asset: &AssetClock,
@@ -264,6 +263,6 @@ impl<T> Settled<T> {
         (time, quality): (EventTime, TimeQuality),
     ) {
         let Stamp { at, payload, .. } = stamp;
-        self.out.push_back(Timed { payload, time, quality, at, step: asset.step() });
+        self.out.push(Timed { payload, time, quality, at, step: asset.step() });
     }
 }

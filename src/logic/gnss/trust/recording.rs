@@ -62,7 +62,7 @@ impl<T: Copy> Recording<T> {
         asset: &mut AssetClock,
         around: Around<'_>,
         stamp: Stamp<T>,
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         let rules = around.rules;
         if let ReceiverTime::Utc(time) = stamp.time {
@@ -88,7 +88,7 @@ impl<T: Copy> Recording<T> {
         around: Around<'_>,
         stamp: Stamp<T>,
         time: EventTime,
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         if !stamp.valid_position {
             // A cold receiver makes up a date until it has a position.
@@ -103,8 +103,11 @@ impl<T: Copy> Recording<T> {
     }
 
     /// A date: what waited for one is dated backwards from it.
-    fn begin(&mut self, asset: &AssetClock, time: EventTime, settled: &mut Settled<T>) {
+    fn begin(&mut self, asset: &AssetClock, time: EventTime, settled: &mut Settled<'_, T>) {
         self.last = Some(time);
+        if self.undated.is_empty() {
+            return;
+        }
         let waiting = self.undated.take();
         let mut times = Vec::with_capacity(waiting.len());
         let mut after = time;
@@ -123,14 +126,14 @@ impl<T: Copy> Recording<T> {
         around: Around<'_>,
         stamp: Stamp<T>,
         of_day: Span,
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         if self.last.is_none() && self.undated.is_full() {
             self.begin_on_base_date(asset, around.rules, settled);
         }
         let Some(last) = self.last else {
             if stamp.valid_position {
-                self.undated.keep(stamp, &mut settled.counters);
+                self.undated.keep(stamp, settled.counters);
             }
             return;
         };
@@ -147,7 +150,7 @@ impl<T: Copy> Recording<T> {
         around: Around<'_>,
         stamp: Stamp<T>,
         (time, quality): (EventTime, TimeQuality),
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         if self.is_step_back(around.is_late(asset.step(), time), time, around.rules) {
             settled.counters.stepped += 1;
@@ -178,7 +181,7 @@ impl<T: Copy> Recording<T> {
         &mut self,
         asset: &AssetClock,
         rules: &TimeRules,
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         let (Some(floor), Some(of_day)) =
             (rules.floor, self.undated.iter().next().and_then(|stamp| stamp.time.of_day()))
@@ -200,7 +203,7 @@ impl<T: Copy> Recording<T> {
         &mut self,
         asset: &AssetClock,
         rules: &TimeRules,
-        settled: &mut Settled<T>,
+        settled: &mut Settled<'_, T>,
     ) {
         self.begin_on_base_date(asset, rules, settled);
         settled.counters.no_time += self.undated.take().len() as u64;
@@ -215,7 +218,7 @@ fn plausible(time: EventTime, rules: &TimeRules) -> bool {
 fn as_sent<T>(
     time: EventTime,
     rules: &TimeRules,
-    settled: &mut Settled<T>,
+    settled: &mut Settled<'_, T>,
 ) -> (EventTime, TimeQuality) {
     match rules.floor.and_then(|floor| undo_rollover(time, floor)) {
         Some(moved) => {

@@ -105,11 +105,10 @@ pub(super) fn play(world: World, stamps: &[Stamp<usize>]) -> Outcome {
     let (mut trust, mut order, mut timed) = (Trust::new(mode), Order::default(), Vec::new());
     for stamp in stamps {
         order.release(mode, stamp.at);
-        trust.handle(&mut clock, &rules, *stamp, order.mark, voting, system);
-        while let Some(next) = trust.pop() {
-            order.take(next);
-            timed.push(next);
-        }
+        let (around, known) =
+            (Around { rules: &rules, watermark: order.mark, voting, system }, timed.len());
+        trust.handle(&mut clock, around, *stamp, &mut timed);
+        timed[known..].iter().for_each(|next| order.take(*next));
     }
     Outcome { timed, trust, clock, late: order.late }
 }

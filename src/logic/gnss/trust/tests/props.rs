@@ -59,16 +59,16 @@ proptest! {
         let mut clock = AssetClock::restored(0, stored.map(EventTime::from_nanos));
         let mark = mark.map(|(step, nanos)| (step, EventTime::from_nanos(nanos)));
         let system = system.map(WallTime::from_nanos);
+        let around = Around { rules: &rules, watermark: mark, voting, system };
         let (mut trust, mut out, mut step) = (Trust::new(mode), Vec::new(), clock.step());
         for stamp in &given {
-            trust.handle(&mut clock, &rules, *stamp, mark, voting, system);
-            out.extend(std::iter::from_fn(|| trust.pop()).map(|timed| timed.payload));
+            trust.handle(&mut clock, around, *stamp, &mut out);
             prop_assert!(clock.step() >= step && clock.step() - step <= 1);
             prop_assert!(trust.waiting() <= HELD_MAX);
             step = clock.step();
         }
-        trust.finish(&clock, &rules);
-        out.extend(std::iter::from_fn(|| trust.pop()).map(|timed| timed.payload));
+        trust.finish(&clock, &rules, &mut out);
+        let out: Vec<_> = out.into_iter().map(|timed| timed.payload).collect();
         prop_assert_eq!(trust.waiting(), 0);
         prop_assert!(out.windows(2).all(|pair| pair[0] < pair[1]));
         let valid = given.iter().filter(|s| s.valid_position).count() as u64;
