@@ -206,7 +206,11 @@ fn zones(page: &mut String, status: &Status) {
     }
     if status.gauges.assets_in_store > 0 {
         let (here, away) = (status.gauges.assets_in_memory, status.gauges.assets_in_store);
-        let text = format!("{} assets in memory, {} silent ones in the store", grouped(here), grouped(away));
+        let text = format!(
+            "{} assets in memory, {} silent ones in the store",
+            grouped(here),
+            grouped(away)
+        );
         row(page, "", &text);
     }
 }

@@ -130,7 +130,11 @@ impl LastRuns {
     pub(super) fn followed_by(self, this: u64, boot_id: &str) -> Runs {
         let powered = match self.last {
             Some((run, last, powered)) if last == boot_id => {
-                if powered == 0 { run } else { powered }
+                if powered == 0 {
+                    run
+                } else {
+                    powered
+                }
             }
             _ => this,
         };

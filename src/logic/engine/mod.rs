@@ -43,12 +43,12 @@ mod vote;
 
 use alarms::Alarms;
 use asset::Asset;
-pub use memory::ASSETS_IN_MEMORY;
-use memory::{Assets, Known, Parked};
 use heartbeat::Heartbeat;
 pub use heartbeat::HeartbeatRules;
 use intake::{Carried, Ordered, Source};
 pub use intake::{Feed, SourceSetup, Trusting, UNRANKED};
+pub use memory::ASSETS_IN_MEMORY;
+use memory::{Assets, Known, Parked};
 
 /// A wake-up fires only deadlines this old, so that an input that arrived before a deadline but
 /// was read after it still goes first (ORD-1).
