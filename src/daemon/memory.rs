@@ -5,9 +5,17 @@
 
 use super::error::DaemonError;
 use super::pipeline::Pipeline;
+use crate::units::AssetId;
 
 /// Assets that are looked at in one go: some MB of rows, or of events.
 pub(super) const PAGE: usize = 1000;
+
+/// How far a membership snapshot that is being made has come.
+#[derive(Default)]
+pub(super) struct Snapshot {
+    /// All up to this id are in it.
+    after: Option<AssetId>,
+}
 
 impl Pipeline {
     /// Gives the engine back whom it wants; it goes on with the input that spoke of them.
@@ -42,17 +50,19 @@ impl Pipeline {
 
     /// The next so many assets' zones, as far as a snapshot is being made.
     pub(super) fn snapshot_page(&mut self) -> Result<(), DaemonError> {
-        let Some(after) = self.snapshot_at.take() else { return Ok(()) };
+        let Some(Snapshot { after }) = self.snapshot_at.take() else { return Ok(()) };
         let mut page = self.store.assets(after.as_ref(), PAGE)?;
         let last = page.last().filter(|_| page.len() == PAGE);
         let up_to = last.map(|rows| rows.asset.asset.clone());
         page.retain(|rows| self.engine.lacks(&rows.asset.asset));
         if self.retry_at.is_some() {
-            page.iter_mut().for_each(|rows| self.group.overlay(rows));
+            for rows in &mut page {
+                self.group.overlay(rows);
+            }
         }
         let step = self.engine.snapshot(after.as_ref(), up_to.as_ref(), &page);
         self.take(step);
-        self.snapshot_at = up_to.map(Some);
+        self.snapshot_at = up_to.map(|id| Snapshot { after: Some(id) });
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use tracing::{error, info, warn};
 
 use super::desk::Request;
 use super::error::DaemonError;
-use super::memory;
+use super::memory::{self, Snapshot};
 use super::prepare::{Prepared, software};
 use super::report::Report;
 use super::tee::Tee;
@@ -30,7 +30,7 @@ use crate::logic::group::Group;
 use crate::logic::recorder::{Header, Taken};
 use crate::logic::uplink::UplinkInput;
 use crate::store::{EventQuery, OpenOptions, Store, StoreError};
-use crate::units::{AssetId, BootTime, Span};
+use crate::units::{BootTime, Span};
 
 /// The store's file in `[gateway] state_dir`.
 pub(super) const STORE_FILE: &str = "geofenced.db";
@@ -102,8 +102,8 @@ pub(super) struct Pipeline {
     pub(super) retry_at: Option<BootTime>,
     /// What is due every so often: the membership snapshot and the health record.
     rounds: [Round; 2],
-    /// How far a membership snapshot that is being made has come.
-    pub(super) snapshot_at: Option<Option<AssetId>>,
+    /// A membership snapshot that is being made.
+    pub(super) snapshot_at: Option<Snapshot>,
     /// When the kernel is asked next whether the system clock is synchronised (TIME-5).
     system_at: BootTime,
 }
@@ -262,7 +262,7 @@ impl Pipeline {
             if round.next <= now {
                 round.next = now + round.every;
                 match &round.input {
-                    Input::Snapshot => self.snapshot_at = Some(None),
+                    Input::Snapshot => self.snapshot_at = Some(Snapshot::default()),
                     other => {
                         let step = self.engine.step(other.clone());
                         self.group.events.extend(step.events);
@@ -411,7 +411,7 @@ impl Pipeline {
             self.take(step);
             self.group.losses_reported.extend(reported);
             // In the same transaction, all of it: the server may have missed any of them.
-            self.snapshot_at = Some(None);
+            self.snapshot_at = Some(Snapshot::default());
             while self.snapshot_at.is_some() {
                 self.snapshot_page()?;
             }

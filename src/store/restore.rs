@@ -96,7 +96,10 @@ pub(super) fn page(
     let after = after.map_or("", AssetId::as_str);
     let mut statement =
         conn.prepare_cached("SELECT asset FROM asset WHERE asset > ?1 ORDER BY asset LIMIT ?2")?;
-    let ids = statement.query_map(params![after, most as i64], |row| id(row, 0, AssetId::new))?;
+    let ids = statement
+        .query_map(params![after, i64::try_from(most).unwrap_or(i64::MAX)], |row| {
+            id(row, 0, AssetId::new)
+        })?;
     let ids: Vec<AssetId> = ids.collect::<Result<_, _>>()?;
     let found = ids.iter().filter_map(|id| one(conn, id).transpose());
     found.collect()

@@ -104,8 +104,8 @@ impl Assets {
     }
     /// How many that are not in memory have been silent for longer than their limit at `now`.
     pub(super) fn stale_away(&self, now: BootTime) -> usize {
-        let alive = |rest: &&Box<Rest>| rest.last.is_some_and(|(_, at)| now - at <= rest.limit);
-        self.away() - self.resting.values().filter(alive).count()
+        let alive = |rest: &Rest| rest.last.is_some_and(|(_, at)| now - at <= rest.limit);
+        self.away() - self.resting.values().filter(|rest| alive(rest)).count()
     }
 }
 
