@@ -235,7 +235,9 @@ impl Gateway {
             if page.len() < 2 {
                 life.engine.passed();
             }
-            page.into_iter().for_each(|rows| life.engine.pass(rows));
+            for rows in page {
+                life.engine.pass(rows);
+            }
         }
     }
 
