@@ -184,15 +184,19 @@ fn main() -> std::io::Result<()> {
     writeln!(out, "4,000 assets, 6,000 zones of 8 to 64 vertices, {} fixes", records.len())?;
     writeln!(out, "one core {one:.2} M fixes/s, two threads {two:.2} M fixes/s: {gain:.2} times")?;
     drop(records);
-    writeln!(out, "\nns a fix {:>10} {:>10} {:>10} {:>10} assets", 1, 100, 10_000, 100_000)?;
+    writeln!(out, "\n  zones  assets  ns a fix")?;
     for zones in [100, 1_000, 10_000, 100_000] {
         let engine = Engine::replay(setup(), &layers(zones));
-        write!(out, "{zones:>8}")?;
         for assets in [1, 100, 10_000, 100_000] {
             let records = fleet(assets, zones, (assets * 5).max(300_000));
-            write!(out, " {:>10.0}", feed(engine.sibling(), records).0)?;
+            let nanos = feed(engine.sibling(), records).0;
+            writeln!(out, "{zones:>7} {assets:>7} {nanos:>9.0} {}", bar(nanos))?;
         }
-        writeln!(out, " zones")?;
     }
     Ok(())
+}
+
+/// A bar as long as the logarithm says: from 100 ns on, 20 to a decade.
+fn bar(nanos: f64) -> String {
+    "#".repeat((20.0 * (nanos / 100.0).log10()).max(0.0).round() as usize)
 }

@@ -216,7 +216,8 @@ impl Story<'_> {
             pair.votes.clear();
         }
         if pair.votes.is_empty() {
-            let longest_s = (rules.confirm as f64 * interval_s).max(rules.confirm_for_s);
+            let spanned_s = rules.confirm_for_s + interval_s / 2.0;
+            let longest_s = (rules.confirm as f64 * interval_s).max(spanned_s);
             let stands_s = (1.5 * longest_s).max(4.5);
             pair.deadline = now.time + (stands_s * SECOND as f64).round() as i64;
             pair.votes_for = side;

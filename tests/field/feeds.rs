@@ -138,6 +138,31 @@ fn trackers_of_one_source_are_assets_of_their_own() {
     assert_eq!(entered[0].body.asset, Some(AssetId::new("one").unwrap()));
 }
 
+/// B5 (FIX-2): a tracker that claims an accuracy of 0 once, far outside, claims nothing.
+#[test]
+fn b5_a_tracker_that_claims_to_be_perfect_once() {
+    for accuracy in ["0", "0.0", "-1", "null"] {
+        let mut fed = Fed::new(Feed::Records);
+        for t in 0..90 {
+            // 149 m outside, and back after three seconds: sooner would be a jump.
+            let (lat, claims) = if t == 80 { (48.002_24, accuracy) } else { (48.0, "4") };
+            if (78..80).contains(&t) || (81..83).contains(&t) {
+                continue;
+            }
+            let time = at(f64::from(t));
+            fed.hear(
+                t,
+                &format!(
+                    "{{\"asset\":\"one\",\"time\":\"{time}\",\"lat\":{lat},\"lon\":11,\
+                     \"accuracy_m\":{claims}}}\n"
+                ),
+            );
+        }
+        assert_eq!(fed.changes(), [true], "accuracy {accuracy}: only that it is inside");
+        assert_eq!(fed.rejected(Reject::Jump) + fed.rejected(Reject::BadRecord), 0, "{accuracy}");
+    }
+}
+
 /// C12 (TIME-5): whatever the system clock jumps to in mid-run, every event is the same.
 #[test]
 fn c12_a_jump_of_the_system_clock_moves_nothing() {

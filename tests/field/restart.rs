@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use geofenced::logic::event::{Kind, Reconciled};
 use geofenced::logic::zones::Layer;
+use geofenced::units::BootTime;
 
 use crate::harness::{Gateway, VAN, layer, record};
 use crate::timeline::*;
@@ -37,7 +38,8 @@ fn a1_no_entry_again_after_a_kill() {
 }
 
 /// A3 (BRK-1): driven away while off; the way back is an ordinary entry, whether its fixes come
-/// at 1 Hz or 3 s apart (where the first vote's deadline was fixed at 1 Hz: PAIR-1).
+/// at 1 Hz or 3 s apart (where the first vote's deadline was fixed at 1 Hz: PAIR-1), after others
+/// that came as seldom or not.
 #[test]
 fn a3_left_while_off_is_uncertain() {
     let away = || vec![Stay(-4.0, 5, 1.0, IN), PowerCut(20.0, 7190.0), Stay(7200.0, 5, 1.0, OUT_E)];
@@ -50,6 +52,15 @@ fn a3_left_while_off_is_uncertain() {
         timeline.push(back);
         check("A3", &s(), &timeline, &[first, gone, &entry]);
     }
+    let timeline = [
+        Stay(-4.0, 5, 1.0, IN),
+        PowerCut(20.0, 7190.0),
+        Stay(7200.0, 5, 3.0, OUT_E),
+        Stay(7215.0, 3, 3.0, IN),
+    ];
+    let gone = "transition_uncertain S inside=false uncertain at=none from=-2 to=7200 gap=power";
+    let entry = "entry S inside=true observed from=7212 to=7215 by=7221 fixes=3";
+    check("A3, 3 s apart", &s(), &timeline, &[first, gone, entry]);
 }
 
 /// A4 (BRK-1): came while off, for two hours and for ninety seconds.
@@ -99,8 +110,13 @@ fn a7_first_install_outside_is_counted() {
     let layers = layer(1, &[square(""), circle()]);
     let mut gateway = check("A7", &layers, &[Stay(0.0, 5, 1.0, OUT_E)], &[]);
     assert_eq!(reconciled(&mut gateway)[0].initialised_outside, 2);
+    // That it is outside is known: who comes then enters.
+    let timeline = [Stay(0.0, 5, 1.0, OUT_E), Stay(8.0, 5, 1.0, IN)];
+    check("A7, then in", &layers, &timeline, &["entry C observed by=10", "entry S observed by=10"]);
+    let known = gateway.life().engine.asset_status(BootTime::from_nanos(0));
+    assert!(!known[0].evaluating && known[0].inside.is_empty(), "A7: outside, not unknown");
     // Near enough to have a pair of its own, and all the same outside.
-    let near = (48.0005, 11.00225);
+    let near = (48.0005, 11.0024);
     let mut gateway = check("A7 near", &layers, &[Stay(0.0, 5, 1.0, near)], &[]);
     assert_eq!(reconciled(&mut gateway)[0].initialised_outside, 2);
     // On the line: a minute of Unsure fixes.

@@ -230,13 +230,13 @@ fn lay_1_edit_during_a_first_evaluation() {
 #[test]
 fn pair_6_an_answer_counts_at_once() {
     let quick = || square(r#""confirm":1,"confirm_for":"0s""#);
-    let near = (48.0005, 11.00225);
+    let near = (48.0005, 11.0024);
     for crash in [false, true] {
         let mut timeline = vec![Fix(0.0, EDGE_OUT), Fix(0.3, near), Fix(0.6, near), Fix(0.9, near)];
         if crash {
             timeline.push(Stop(1.3));
         }
-        timeline.push(Fix(if crash { 3.0 } else { 1.2 }, (48.0005, 11.0019)));
+        timeline.push(Fix(if crash { 3.0 } else { 1.2 }, (48.0005, 11.00195)));
         let layers = vec![named_layer("l", 1, &[quick(), circle()])];
         check("PAIR-6", &layers, &timeline, &["entry S inside=true"]);
     }

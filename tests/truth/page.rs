@@ -47,7 +47,7 @@ fn the_page_says_what_is_shipped() {
     ] {
         assert!(page.contains(&line), "docs/defaults.md does not say: {line}");
     }
-    for name in ["shipped", "votes", "margins", "worst", "parked", "small"] {
+    for name in ["shipped", "votes", "margins", "worst", "standing", "parked", "small"] {
         let emptied = with(&page, name, "").unwrap_or_else(|| panic!("no markers for {name}"));
         assert!(page.len() > emptied.len() + 200, "the table {name} is empty");
     }

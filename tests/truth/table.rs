@@ -104,6 +104,18 @@ pub(crate) fn parked(all: &[Parked], rows: &[Rules], columns: &[(&str, f64)]) ->
     text
 }
 
+/// Hours on the line at the rules as shipped.
+pub(crate) fn standing(all: &[Parked]) -> String {
+    let mut text = String::from(
+        "| noise | Hz | hours | events per hour | hours with more than one |\n|---|---|---|---|---|\n",
+    );
+    for Parked { noise, hz, hours, events, over, .. } in all {
+        let each = *events as f64 / *hours as f64;
+        writeln!(text, "| {noise} | {hz} | {hours} | {each:.2} | {over} |").unwrap();
+    }
+    text
+}
+
 /// Per scenario the lowest share of any rules and rate.
 pub(crate) fn worst(cells: &[Cell]) -> String {
     let mut text =

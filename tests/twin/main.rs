@@ -7,6 +7,7 @@
 
 #[path = "../field/chance.rs"]
 mod chance;
+mod clock;
 mod runs;
 mod spec;
 
@@ -46,8 +47,15 @@ const GAPS: [&[f64]; 10] = [
     &[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 300.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 3600.0],
 ];
 
-/// One fix of a stream: when, where, how well.
-type Spot = (i64, f64, f64, f64);
+/// One fix of a stream: when, where, how well, and whether by dead reckoning.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    t: i64,
+    lat: f64,
+    lon: f64,
+    accuracy_m: f64,
+    estimated: bool,
+}
 
 fn setup(decide: &Decide) -> Setup {
     let source = SourceSetup {
@@ -106,9 +114,9 @@ fn zone(n: usize, rules: &Rules) -> String {
     let dwell = rules.dwell.map_or(String::new(), |d| format!(r#","dwell":"{}s""#, d / S));
     format!(
         r#"{{"type":"Feature","id":"{n}","geometry":{geometry},"properties":{{{radius}
-        "confirm":{},"confirm_for":"{}s","enter_margin_m":{},"exit_margin_m":{}{dwell}}}}}"#,
+        "confirm":{},"confirm_for":"{}ms","enter_margin_m":{},"exit_margin_m":{}{dwell}}}}}"#,
         rules.confirm,
-        rules.confirm_for / S,
+        rules.confirm_for / (S / 1000),
         rules.enter_m,
         rules.exit_m
     )
@@ -129,6 +137,7 @@ fn rules(chance: &mut Chance, infer_limit: Option<i64>) -> Rules {
 fn stream(chance: &mut Chance) -> Vec<Spot> {
     let gaps = GAPS[chance.below(GAPS.len() as u64) as usize];
     let quiet = [0.0, 0.02][chance.below(2) as usize];
+    let reckoned = [0.0, 0.0, 0.1, 0.7][chance.below(4) as usize];
     let (mut x, mut t, mut heading) = (11.0 + 0.004 * chance.unit(), T0, 1.0);
     let stride = 0.0006 * chance.unit().powi(2);
     let noise = 0.000_08 * chance.unit();
@@ -142,14 +151,41 @@ fn stream(chance: &mut Chance) -> Vec<Spot> {
         if !(10.996..11.008).contains(&x) {
             heading = if x < 11.0 { 1.0 } else { -1.0 };
         }
-        t += (gaps[i % gaps.len()] * 1e9) as i64;
+        let mut gap = (gaps[i % gaps.len()] * 1e9) as i64;
         if chance.unit() < quiet {
-            t += (4000.0 * chance.unit().powi(2) * 1e9) as i64;
+            gap += (4000.0 * chance.unit().powi(2) * 1e9) as i64;
         }
+        if chance.unit() < reckoned {
+            spots.extend(dead_reckoning(chance, t, gap));
+        }
+        t += gap;
         let lat = 48.0 + noise * chance.normal();
-        spots.push((t, lat, x + noise * chance.normal(), accuracy_m));
+        let lon = x + noise * chance.normal();
+        spots.push(Spot { t, lat, lon, accuracy_m, estimated: false });
     }
     spots
+}
+
+/// Estimated fixes anywhere at all in a gap, some of them on the edge of a minute.
+fn dead_reckoning(chance: &mut Chance, last: i64, gap: i64) -> Vec<Spot> {
+    let n = 1 + chance.below(3);
+    let after = |chance: &mut Chance| match chance.below(4) {
+        0 => 60 * S + chance.below(2).cast_signed(),
+        1 => (90e9 * chance.unit()) as i64,
+        _ => (gap as f64 * chance.unit()) as i64,
+    };
+    let mut times: Vec<i64> = (0..n).map(|_| after(chance)).collect();
+    times.retain(|after| (1..gap).contains(after));
+    times.sort_unstable();
+    times.dedup();
+    let spot = |after: i64| Spot {
+        t: last + after,
+        lat: 48.0,
+        lon: 10.996 + 0.012 * chance.unit(),
+        accuracy_m: 3.0 + 30.0 * chance.unit(),
+        estimated: true,
+    };
+    times.into_iter().map(spot).collect()
 }
 
 fn said(event: &Event, opened: &HashMap<String, usize>) -> Said {
@@ -173,7 +209,7 @@ fn said(event: &Event, opened: &HashMap<String, usize>) -> Said {
     }
 }
 
-fn record((t, lat, lon, accuracy_m): Spot) -> Record {
+fn record(Spot { t, lat, lon, accuracy_m, estimated }: Spot) -> Record {
     Record {
         asset: None,
         time: EventTime::from_nanos(t),
@@ -182,7 +218,7 @@ fn record((t, lat, lon, accuracy_m): Spot) -> Record {
         received: None,
         speed_mps: None,
         heading_deg: None,
-        quality: FixQuality::Measured,
+        quality: if estimated { FixQuality::Estimated } else { FixQuality::Measured },
         altitude_m: None,
     }
 }
@@ -192,13 +228,15 @@ fn both(decide: &Decide, rules: &[Rules], spots: &[Spot]) -> Vec<(Vec<Said>, Vec
     let mut engine = Engine::replay(setup(decide), &layer(rules));
     let mut twins: Vec<_> = rules.iter().map(|rules| Twin::new(*rules)).collect();
     let mut events = Vec::new();
-    for &(t, lat, lon, accuracy_m) in spots {
+    for &spot in spots {
+        let Spot { t, lat, lon, accuracy_m, estimated } = spot;
         let position = Position::new(lat, lon).unwrap();
         for (ix, twin) in twins.iter_mut().enumerate() {
             let located = engine.ground().locate(ix as u32, position);
-            twin.fix(Fix { t, d_m: located.distance_m, inside: located.inside, accuracy_m });
+            let fix = Fix { t, d_m: located.distance_m, inside: located.inside, accuracy_m };
+            if estimated { twin.estimated(t) } else { twin.fix(fix) }
         }
-        let record = record((t, lat, lon, accuracy_m));
+        let record = record(spot);
         let at = BootTime::from_nanos(t - T0);
         events.extend(engine.step(Input::Record { source: 0, at, record }).events);
     }

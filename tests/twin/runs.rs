@@ -222,34 +222,43 @@ fn pair_4_nobody_who_looks_changes_an_event() {
 /// PAIR-1, FIX-4: at every rate, whatever is asked, a crossing is confirmed in the end.
 #[test]
 fn pair_1_every_rate_commits() {
-    let day: &[f64] = &[86_400.0];
-    let rates = [&[0.04][..], &[1.0], &[2.0, 7.0], &[7.0, 2.0], &[60.0, 600.0], &[0.04, 90.0], day];
-    for gaps in rates {
-        // One vote that must span between one and four thirds of a gap runs out first: PAIR-1's
-        // 1.5 × confirm_for ends before the second fix after it.
-        for (confirm, confirm_for) in [(1, 0), (2, 0), (3, 2), (5, 10), (31, 2)] {
-            let rules = Rules {
-                confirm,
-                confirm_for: confirm_for * S,
-                enter_m: 0.0,
-                exit_m: 10.0,
-                dwell: None,
-                infer_limit: None,
-            };
-            let (mut t, mut spots) = (T0, Vec::new());
-            for i in 0..1200 {
-                t += (gaps[i % gaps.len()] * 1e9) as i64;
-                // Within the first zone for a third of the time.
-                let lon = if (400..800).contains(&i) { 11.0 } else { 10.9 };
-                spots.push((t, 48.0, lon, 3.0));
+    let steady = [&[0.04][..], &[1.0], &[10.0], &[120.0], &[600.0], &[1800.0], &[86_400.0]];
+    let uneven = [&[2.0, 7.0][..], &[7.0, 2.0], &[60.0, 600.0], &[600.0, 60.0], &[0.04, 90.0]];
+    let mut never = Vec::new();
+    for gaps in steady.into_iter().chain(uneven) {
+        let interval = gaps.iter().fold(0.0, |a: f64, b| a.max(*b));
+        for confirm in [1, 2, 3, 5, 31] {
+            // Below the interval, at it, between it and its multiples; and what people write.
+            let shares =
+                [0.0, 0.4, 0.6, 1.0, 1.05, 1.3, 1.34, 1.99, 2.3, 4.5].map(|x| x * interval);
+            let asked = shares.into_iter().chain([2.0, 10.0]).filter(|asked| *asked <= 3600.0);
+            for asked in asked.map(|asked| (asked * 1e3).round() as i64) {
+                let have = crossings(gaps, confirm, asked * (S / 1000));
+                if have != [true, false] {
+                    never.push(format!("{gaps:?}, confirm {confirm} for {asked} ms: {have:?}"));
+                }
             }
-            let story = Story { decide: decide(None), rules: vec![rules; ZONES], spots };
-            let events = tell(&story, |_| (Between::Nothing, 0));
-            let crossing = [Kind::FenceEntry, Kind::FenceExit, Kind::FenceTransitionUncertain];
-            let first = |e: &&Event| e.body.zone.as_ref().is_some_and(|z| z.as_str() == "0");
-            let of = |e: &Event| crossing.contains(&e.kind).then_some(e.body.inside).flatten();
-            let have: Vec<_> = events.iter().filter(first).filter_map(of).collect();
-            assert_eq!(have, [true, false], "{gaps:?}, confirm {confirm} for {confirm_for} s");
         }
     }
+    assert!(never.is_empty(), "{never:#?}");
+}
+
+/// Which way the events of a drive into a zone and out of it went.
+fn crossings(gaps: &[f64], confirm: i64, confirm_for: i64) -> Vec<bool> {
+    // On each side for as long as 31 votes and the span that is asked.
+    let mean_s = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let most = 80 + (2.0 * confirm_for as f64 / 1e9 / mean_s).ceil() as usize;
+    let rules =
+        Rules { confirm, confirm_for, enter_m: 0.0, exit_m: 10.0, dwell: None, infer_limit: None };
+    let (mut t, mut spots) = (T0, Vec::new());
+    for i in 0..3 * most {
+        t += (gaps[i % gaps.len()] * 1e9) as i64;
+        let lon = if (most..2 * most).contains(&i) { 11.0 } else { 10.9 };
+        spots.push(Spot { t, lat: 48.0, lon, accuracy_m: 3.0, estimated: false });
+    }
+    let story = Story { decide: decide(None), rules: vec![rules], spots };
+    let events = tell(&story, |_| (Between::Nothing, 0));
+    let crossing = [Kind::FenceEntry, Kind::FenceExit, Kind::FenceTransitionUncertain];
+    let of = |e: &Event| crossing.contains(&e.kind).then_some(e.body.inside).flatten();
+    events.iter().filter_map(of).collect()
 }

@@ -46,10 +46,13 @@ const S: i64 = 1_000_000_000;
 pub(crate) struct Twin {
     rules: Rules,
     fixes: Vec<Fix>,
+    /// When the asset was heard, at these fixes and by dead reckoning that ends silence; each with
+    /// the last of the fixes by then.
+    heard: Vec<(i64, usize)>,
     /// The committed side, and the fix that committed it.
     committed: Option<(bool, usize)>,
-    /// The fix that `not_before` falls back to.
-    fallback: usize,
+    /// What `not_before` falls back to: a fix, its time, and the fix by whose clock that is.
+    fallback: (usize, i64, usize),
     /// The event that opened the visit, where its dwell is counted from, whether that was sent.
     visit: Option<(usize, i64, bool)>,
     said: Vec<Said>,
@@ -57,22 +60,18 @@ pub(crate) struct Twin {
 
 impl Twin {
     pub(crate) fn new(rules: Rules) -> Self {
-        let (fixes, said) = (Vec::new(), Vec::new());
-        Self { rules, fixes, committed: None, fallback: 0, visit: None, said }
+        let (fixes, heard, said) = (Vec::new(), Vec::new(), Vec::new());
+        Self { rules, fixes, heard, committed: None, fallback: (0, 0, 0), visit: None, said }
     }
 
     pub(crate) fn said(&self) -> &[Said] {
         &self.said
     }
 
-    /// FIX-4 at the fix `i`: declared 1 s, gaps newest last.
+    /// FIX-4 at the fix `i`: declared 1 s, gaps newest first; a step back is none.
     fn interval(&self, i: usize) -> i64 {
-        let mut gaps: Vec<i64> = (i.saturating_sub(4).max(1)..=i)
-            .map(|j| self.fixes[j].t - self.fixes[j - 1].t)
-            .collect();
-        if i == 0 {
-            gaps.clear();
-        }
+        let gaps = (1..=i).rev().map(|j| self.fixes[j].t - self.fixes[j - 1].t);
+        let mut gaps: Vec<i64> = gaps.filter(|gap| *gap > 0).take(5).collect();
         gaps.resize(5, S);
         gaps.sort_unstable();
         gaps[3].min(86_400 * S)
@@ -94,14 +93,48 @@ impl Twin {
         fix.inside == side && fix.d_m.abs() >= 2.0 * fix.accuracy_m
     }
 
-    /// The running vote after the fixes up to `i`: its side and its fixes; and since when none ran.
+    /// Whether the receiver's clock was set back before the fix `j` (TIME-4).
+    fn stepped_back(&self, j: usize) -> bool {
+        j > 0 && self.fixes[j].t < self.fixes[j - 1].t
+    }
+
+    /// The latest that something of the fix `j` may have been by today's clock: what the old clock
+    /// says, and not after the new one began.
+    fn latest(&self, time: i64, j: usize) -> i64 {
+        let steps = (j + 1..self.fixes.len()).filter(|k| self.stepped_back(*k));
+        steps.map(|k| self.fixes[k].t).fold(time, i64::min)
+    }
+
+    /// The earliest: the old clock's last fix may lie as long before the new one's first as it
+    /// takes to believe a step, a minute or six intervals.
+    fn earliest(&self, time: i64, j: usize) -> i64 {
+        let steps = (j + 1..self.fixes.len()).filter(|k| self.stepped_back(*k));
+        steps.fold(time, |time, k| {
+            let (last, adoption) = (self.fixes[k - 1].t, (60 * S).max(6 * self.interval(k)));
+            self.fixes[k].t - adoption - (last - time.min(last))
+        })
+    }
+
+    /// PAIR-1.
+    fn window(&self, j: usize) -> i64 {
+        let counted = self.rules.confirm * self.interval(j);
+        let needed = counted.max(self.rules.confirm_for + self.interval(j) / 2);
+        4_500_000_000.max(needed + needed / 2)
+    }
+
+    /// The running vote after the fixes up to `i`: its side and its fixes; when it began, or since
+    /// when none ran.
     fn votes(&self, i: usize) -> (Vec<(bool, usize)>, i64) {
         let begin = self.committed.map_or(0, |(_, c)| c + 1);
         let mut votes: Vec<(bool, usize)> = Vec::new();
         let mut idle = self.fixes[begin.min(i)].t;
-        let mut deadline = 0;
+        let (mut first, mut deadline) = (0, 0);
         for j in begin..=i {
             let t = self.fixes[j].t;
+            if self.stepped_back(j) {
+                (first, idle) = (first.min(t), idle.min(t));
+                deadline = deadline.min(t + self.window(j));
+            }
             if !votes.is_empty() && t > deadline {
                 votes.clear();
                 idle = deadline;
@@ -114,55 +147,75 @@ impl Twin {
                 continue;
             }
             if votes.is_empty() {
-                let spans = self.rules.confirm * self.interval(j);
-                let needed = spans.max(self.rules.confirm_for);
-                deadline = t + (4_500_000_000).max(needed + needed / 2);
+                (first, deadline) = (t, t + self.window(j));
             }
             votes.push((side, j));
         }
-        (votes, idle)
+        let since = if votes.is_empty() { idle } else { first };
+        (votes, since)
     }
 
-    /// The next fix.
+    /// FIX-3: an estimated fix ends silence for at most 60 s after the last measured one.
+    pub(crate) fn estimated(&mut self, t: i64) {
+        if self.fixes.last().is_some_and(|last| t - last.t <= 60 * S) {
+            self.heard.push((t, self.fixes.len() - 1));
+        }
+    }
+
+    /// The next measured fix.
     pub(crate) fn fix(&mut self, fix: Fix) {
         self.fixes.push(fix);
+        self.heard.push((fix.t, self.fixes.len() - 1));
         let i = self.fixes.len() - 1;
-        let (votes, idle) = self.votes(i);
+        let (votes, since) = self.votes(i);
         let observed = self.observation(i);
         let enough = votes.last().is_some_and(|(_, j)| *j == i)
             && i64::try_from(votes.len()).is_ok_and(|n| n >= self.rules.confirm)
-            && fix.t - self.fixes[votes[0].1].t >= self.rules.confirm_for;
+            && fix.t - since >= self.rules.confirm_for;
         match self.committed {
-            None if enough => self.initialised(i, votes[0].0, Some((votes[0].1, votes.len()))),
-            None if observed.is_none() && votes.is_empty() && fix.t - idle >= 60 * S => {
-                self.initialised(i, false, None);
+            None if enough => {
+                self.initialised(i, votes[0].0, Some(votes.len()));
+                self.fallback = (votes[0].1, since, i);
             }
-            Some((committed, since)) if enough => self.crossed(i, committed, since, &votes),
+            None if observed.is_none() && votes.is_empty() && fix.t - since >= 60 * S => {
+                self.initialised(i, false, None);
+                self.fallback = (0, self.fixes[0].t, 0);
+            }
+            Some((committed, by)) if enough => self.crossed(i, (committed, by), &votes, since),
             Some((true, _)) if observed == Some(true) => self.dwell(fix.t),
             _ => {}
         }
     }
 
-    fn initialised(&mut self, i: usize, side: bool, votes: Option<(usize, usize)>) {
+    fn initialised(&mut self, i: usize, side: bool, votes: Option<usize>) {
         self.committed = Some((side, i));
-        self.fallback = votes.map_or(0, |(first, _)| first);
         if side {
             let opens = self.said.len();
             self.visit = Some((opens, self.fixes[i].t, false));
             self.said.push(Said {
                 kind: "fence_initialised",
                 inside: Some(true),
-                fixes: votes.map(|(_, n)| n),
+                fixes: votes,
                 visit: Some(opens),
                 ..nothing(self.fixes[i].t)
             });
         }
     }
 
-    fn crossed(&mut self, i: usize, committed: bool, since: usize, votes: &[(bool, usize)]) {
+    fn crossed(
+        &mut self,
+        i: usize,
+        (committed, since): (bool, usize),
+        votes: &[(bool, usize)],
+        first: i64,
+    ) {
         let two = |j: usize, side: bool| self.clear(j, side) && self.clear(j + 1, side);
         let before = (since.max(1)..=i).rev().find(|j| two(j - 1, committed));
-        let before = before.unwrap_or(self.fallback);
+        let (fix, time, clock) = self.fallback;
+        let (before, not_before) = match before {
+            Some(j) => (j, self.earliest(self.fixes[j].t, j)),
+            None => (fix, self.earliest(time, clock)),
+        };
         let agreed = (since..=i).rev().find(|j| self.observation(*j) == Some(committed));
         let from = agreed.map_or(since, |j| j + 1).max(before + 1);
         let after = (from..i).find(|j| two(*j, !committed));
@@ -170,10 +223,13 @@ impl Twin {
         let change = (1..=after.unwrap_or(i)).rev().find(turned);
         let at = change.map(|j| {
             let (a, b) = (self.fixes[j - 1], self.fixes[j]);
-            a.t + ((b.t - a.t) as f64 * (a.d_m.abs() / (a.d_m.abs() + b.d_m.abs()))) as i64
+            let from = a.t.min(b.t);
+            let share = a.d_m.abs() / (a.d_m.abs() + b.d_m.abs());
+            self.latest(from + ((b.t - from) as f64 * share) as i64, j)
         });
-        let gap = (before + 1..=i).map(|j| (self.fixes[j - 1].t, self.fixes[j].t));
-        let gap = gap.rev().max_by_key(|(from, to)| to - from).expect("a bracket holds a fix");
+        let heard = self.heard.windows(2).rev().take_while(|two| two[0].1 >= before);
+        let gap = heard.map(|two| (two[0].0, two[1].0)).max_by_key(|(from, to)| to - from);
+        let gap = gap.expect("a bracket holds a fix");
         let long = gap.1 - gap.0;
         let limit = (300 * S).max(3 * self.interval(i));
         let (name, certainty) = match committed {
@@ -191,8 +247,8 @@ impl Twin {
             kind: name,
             inside: Some(!committed),
             at,
-            not_before: Some(self.fixes[before].t),
-            not_after: after.map(|j| self.fixes[j].t),
+            not_before: Some(not_before),
+            not_after: after.map(|j| self.latest(self.fixes[j].t, j)),
             certainty: Some(certainty),
             gap: (certainty != "observed").then_some(gap),
             fixes: Some(votes.len()),
@@ -202,7 +258,8 @@ impl Twin {
         if !committed {
             self.visit = Some((opens, at.unwrap_or(confirmed_at), false));
         }
-        self.fallback = if certainty == "observed" { before } else { votes[0].1 };
+        let observed = certainty == "observed";
+        self.fallback = if observed { (before, not_before, i) } else { (votes[0].1, first, i) };
         self.committed = Some((!committed, i));
     }
 

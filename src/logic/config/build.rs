@@ -358,8 +358,21 @@ fn decide(section: &Section, sources: &[(Source, &Section)], found: &mut Finding
     decide
 }
 
-/// PAIR-1: a fixed vote timeout holds `confirm_for`, and `confirm` reports at the declared
-/// interval; where no interval is declared it is raised to what the default one needs.
+/// PAIR-1: what a vote takes at a steady interval, in time and in words: `confirm` reports, and the
+/// one that spans `confirm_for`.
+fn least_timeout(decide: &Decide, interval: Span) -> (Span, String) {
+    let counted = interval.times(i64::from(decide.confirm));
+    let each = interval.nanos().max(1);
+    let spanned = interval.times((decide.confirm_for.nanos() + each - 1) / each);
+    if counted >= spanned {
+        return (counted, format!("{} reports", decide.confirm));
+    }
+    let asked = value::write_duration(decide.confirm_for);
+    (spanned, format!("confirm_for = \"{asked}\""))
+}
+
+/// PAIR-1: a fixed vote timeout holds what a vote takes at the declared interval; where no interval
+/// is declared it is raised to what the default one needs.
 fn check_timeout(
     timeout: Span,
     decide: &Decide,
@@ -369,11 +382,6 @@ fn check_timeout(
 ) -> Span {
     let write = value::write_duration;
     let key = ("decide", "vote_timeout");
-    let needed = |interval: Span| interval.times(i64::from(decide.confirm));
-    let declared = sources.iter().map(|(s, _)| s).filter(|s| s.interval_declared);
-    let slowest = declared.map(|s| s.interval).max();
-    let undeclared = sources.iter().map(|(s, _)| s).filter(|s| !s.interval_declared);
-    let guess = undeclared.map(|s| s.interval).max().map_or(Span::ZERO, needed);
     if timeout <= decide.confirm_for {
         let what = format!(
             "{} is not longer than confirm_for = \"{}\": no vote could ever be won",
@@ -383,30 +391,31 @@ fn check_timeout(
         found.fault(section, key, &what, r#"write "auto", or a longer time"#);
         return timeout;
     }
-    match slowest {
-        Some(interval) if timeout < needed(interval) => {
-            let what = format!(
-                "{} cannot hold {} reports at the declared interval \"{}\"",
-                write(timeout),
-                decide.confirm,
-                write(interval)
-            );
-            let fix = format!("write \"auto\", or at least \"{}\"", write(needed(interval)));
+    let slowest = |declared: bool| {
+        let own = sources.iter().map(|(s, _)| s).filter(|s| s.interval_declared == declared);
+        own.map(|s| s.interval).max()
+    };
+    if let Some(interval) = slowest(true) {
+        let (least, what) = least_timeout(decide, interval);
+        if timeout < least {
+            let (timeout, interval) = (write(timeout), write(interval));
+            let what =
+                format!("{timeout} cannot hold {what} at the declared interval \"{interval}\"");
+            let fix = format!("write \"auto\", or at least \"{}\"", write(least));
             found.fault(section, key, &what, &fix);
-            timeout
         }
-        _ if timeout < guess => {
-            let what = format!(
-                "{} cannot hold {} reports at the usual interval; raised to {}",
-                write(timeout),
-                decide.confirm,
-                write(guess)
-            );
-            found.warn(section, key, &what, "declare the source's `interval` if it is shorter");
-            guess
-        }
-        _ => timeout,
     }
+    if let Some(interval) = slowest(false) {
+        let (least, what) = least_timeout(decide, interval);
+        if timeout < least {
+            let (timeout, raised) = (write(timeout), write(least));
+            let what =
+                format!("{timeout} cannot hold {what} at the usual interval; raised to {raised}");
+            found.warn(section, key, &what, "declare the source's `interval` if it is shorter");
+            return least;
+        }
+    }
+    timeout
 }
 
 fn uplink(section: &mut Section, found: &mut Findings) -> Option<Uplink> {

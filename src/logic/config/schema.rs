@@ -82,7 +82,7 @@ pub(super) const KEYS: &[Key] = &[
     key("decide", "confirm_for", ANY, Some(r#""2s""#), "which must span this long"),
     key("decide", "enter_margin_m", METRES, Some("0"),
         "an inside vote is at least this far inside"),
-    key("decide", "exit_margin_m", METRES, Some("10"),
+    key("decide", "exit_margin_m", METRES, Some("20"),
         "an outside vote is this far out, plus twice the accuracy"),
     key("decide", "accuracy_cap_m", METRES, Some("30"), "accuracy counts at most this much"),
     key("decide", "max_accuracy_m", SOME_METRES, Some("50"), "a worse fix decides nothing"),

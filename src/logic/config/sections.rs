@@ -255,7 +255,7 @@ impl Default for Decide {
             confirm: 3,
             confirm_for: Span::from_secs(2),
             enter_margin_m: 0.0,
-            exit_margin_m: 10.0,
+            exit_margin_m: 20.0,
             accuracy_cap_m: 30.0,
             max_accuracy_m: 50.0,
             range_error_m: 5.0,

@@ -429,6 +429,12 @@ fn pair_1_a_timeout_that_holds_no_vote_is_refused_or_raised() {
         raised.warnings[0].to_string(),
         "b.toml:4:16: decide.vote_timeout: 2500ms cannot hold 3 reports at the usual interval; raised to 3s; declare the source's `interval` if it is shorter"
     );
+    // One vote, of which more than an interval is asked: the second report would come too late.
+    let single = "confirm = 1\nconfirm_for = \"12s\"\nvote_timeout = \"15s\"";
+    check(
+        &format!("[[source]]\ninterval = \"10s\"\n[decide]\n{single}\n"),
+        "b.toml:6:16: decide.vote_timeout: 15s cannot hold confirm_for = \"12s\" at the declared interval \"10s\"; write \"auto\", or at least \"20s\"",
+    );
     let kept = good(&[CORE, &with("interval = \"500ms\"", "2500ms")]);
     assert_eq!(kept.config.decide.vote_timeout, Some(Span::from_millis(2500)));
     assert_eq!(kept.warnings, []);

@@ -6,8 +6,8 @@
 //! | ENTERING, EXITING | one more vote; enough commit | all votes dropped | stay |
 //!
 //! Time is applied before the observation: a vote past its deadline is gone (PAIR-2). STALE is
-//! shown, not a state of a pair (PAIR-5): after a silence a disagreement is a first vote because
-//! the old ones ran out.
+//! shown, not a state of a pair (PAIR-5): after a silence a disagreement is a first vote where the
+//! pair's votes have run out.
 //!
 //! Always holds: a commit is for the side that was not committed (INV-1); the state after is
 //! ready for the next crossing. Does not know: clocks, zones, what the event will say.
@@ -17,6 +17,7 @@ use super::observe::Side;
 use super::pair::{Change, Measured, Pair, Run, Seen, Votes};
 use super::silences::Silence;
 use crate::logic::event::Certainty;
+use crate::logic::geometry::ground::wrap_deg;
 use crate::units::{EventTime, Position, Span};
 
 /// An unevaluated pair with nothing but Unsure fixes this long is outside (PAIR-6).
@@ -42,9 +43,13 @@ fn adoption(interval: Span) -> Span {
 }
 
 impl VoteRules {
-    /// PAIR-1: max(4.5 s, 1.5 × max(confirm × interval, confirm_for)), or the fixed timeout.
+    /// PAIR-1: max(4.5 s, 1.5 × max(confirm × interval, confirm_for + interval / 2)), or the fixed
+    /// timeout. The fix that spans `confirm_for` comes up to an interval after it: without the
+    /// half of one, a single vote of which a little more than an interval is asked would run out
+    /// before that fix, over and over.
     pub fn new(confirm: u8, confirm_for: Span, fixed: Option<Span>, interval: Span) -> Self {
-        let needed = interval.times(i64::from(confirm)).max(confirm_for);
+        let spanned = confirm_for + Span::from_nanos(interval.nanos() / 2);
+        let needed = interval.times(i64::from(confirm)).max(spanned);
         // 1.5 in integers: exact for every machine (INV-7).
         let grown = Span::from_nanos(needed.nanos().saturating_add(needed.nanos() / 2));
         let window = fixed.unwrap_or_else(|| grown.max(Span::from_millis(4500)));
@@ -163,8 +168,8 @@ fn change_of_sign(was_inside: Option<bool>, fix: &Measured, seen: &Seen) -> Opti
     let mix = |a: f64, b: f64| a + (b - a) * share;
     let (a, b) = (before.position, fix.position);
     // Across the antimeridian the short way round.
-    let east = (b.lon_deg() - a.lon_deg() + 540.0).rem_euclid(360.0) - 180.0;
-    let lon = (a.lon_deg() + east * share + 540.0).rem_euclid(360.0) - 180.0;
+    let east = wrap_deg(b.lon_deg() - a.lon_deg());
+    let lon = wrap_deg(a.lon_deg() + east * share);
     let position = Position::new(mix(a.lat_deg(), b.lat_deg()), lon)?;
     Some(Change { at: from + step, position })
 }

@@ -2,8 +2,8 @@
 //!
 //! Always holds: answers as the naive twin does (INV-6), in ascending order, each id once; a zone
 //! of any size costs one box, one over ±180° two; box `i` of a level encloses run `i` of the level
-//! below, and the top level is one run. A path has `pack` instead: of most paths the boxes would not
-//! fill one run. Does not know: shapes.
+//! below, and the top level is one run. A path has `pack` instead: the boxes of most would not fill
+//! one run. Does not know: shapes.
 
 use super::bounds::Bounds;
 use super::pack::{FAN, Rect};
@@ -30,6 +30,7 @@ impl Run {
 
     /// Which boxes share a point with `r`: byte i is box i's, all ones or none. Written in whole
     /// lanes up to the end: 64 instructions of the oldest x86-64, three times as many otherwise.
+    #[expect(clippy::needless_bitwise_bool, reason = "a branch would compare one at a time")]
     fn touching(&self, r: &Rect) -> u128 {
         let (Rect { min: [west, south], max: [east, north] }, mut apart) = (*r, [0; FAN]);
         for (at, apart) in apart.iter_mut().enumerate() {

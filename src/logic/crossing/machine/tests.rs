@@ -122,8 +122,27 @@ fn pair_1_deadline_follows_the_interval() {
     assert_eq!(window(1, 3), Span::from_millis(4500));
     assert_eq!(window(600, 3), Span::from_secs(2700));
     assert_eq!(window(1, 31), Span::from_millis(46_500));
+    assert_eq!(window(10, 1), Span::from_secs(15));
     let fixed = VoteRules::new(3, Span::ZERO, Some(Span::from_secs(9)), Span::from_secs(600));
     assert_eq!(fixed.window, Span::from_secs(9));
+}
+
+/// PAIR-1: whatever is asked, at a steady interval a vote stands until the fix that wins it.
+#[test]
+fn pair_1_a_vote_stands_until_enough_have_come() {
+    for interval in [Span::from_millis(40), Span::from_secs(1), Span::from_secs(86_400)] {
+        for confirm in 1..=31 {
+            for tenths in 0..100 {
+                let asked = Span::from_nanos(interval.nanos() / 10 * tenths + 1);
+                let rules = VoteRules::new(confirm, asked, None, interval);
+                let fixes = (0..).map(|n| (n + 1, interval.times(n)));
+                let enough =
+                    |(count, span): &(i64, Span)| *count >= i64::from(confirm) && *span >= asked;
+                let (_, won) = fixes.into_iter().find(enough).unwrap();
+                assert!(won <= rules.window, "{rules:?} at {interval:?}: won at {won:?}");
+            }
+        }
+    }
 }
 
 /// The table's second row: agreeing drops all votes, Unsure leaves them.

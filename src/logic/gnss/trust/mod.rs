@@ -141,6 +141,7 @@ struct Settled<'a, T> {
 
 /// What a mode needs to remember.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "in a daemon all are live")]
 enum Machine<T> {
     Live(Live<T>),
     Recording(Recording<T>),
