@@ -204,6 +204,15 @@ fn zones(page: &mut String, status: &Status) {
     if let Some(more @ 1..) = status.assets.len().checked_sub(ASSETS_MAX) {
         row(page, "", &format!("and {more} more assets; see --json"));
     }
+    if status.gauges.assets_in_store > 0 {
+        let (here, away) = (status.gauges.assets_in_memory, status.gauges.assets_in_store);
+        let text = format!(
+            "{} assets in memory, {} silent ones in the store",
+            grouped(here),
+            grouped(away)
+        );
+        row(page, "", &text);
+    }
 }
 
 fn memberships(page: &mut String, asset: &AssetStatus, named: bool) {

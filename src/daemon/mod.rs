@@ -18,6 +18,7 @@ use crate::logic::config::Config;
 
 mod desk;
 mod error;
+mod memory;
 mod pipeline;
 mod prepare;
 mod problems;

@@ -16,6 +16,7 @@ use tracing::{error, info, warn};
 
 use super::desk::Request;
 use super::error::DaemonError;
+use super::memory::{self, Snapshot};
 use super::prepare::{Prepared, software};
 use super::report::Report;
 use super::tee::Tee;
@@ -23,7 +24,7 @@ use super::uplink::Courier;
 use crate::edge::source::{Happened, SourceEvent};
 use crate::edge::{clock, systemd};
 use crate::logic::config::Config;
-use crate::logic::engine::{Engine, Input, Step};
+use crate::logic::engine::{ASSETS_IN_MEMORY, Engine, Input, Step};
 use crate::logic::event::Lane;
 use crate::logic::group::Group;
 use crate::logic::recorder::{Header, Taken};
@@ -54,6 +55,10 @@ const BYTES_A_TURN: usize = 1024 * 1024;
 /// what it cannot name; a later issue drops by seq (STO-5).
 const UNCOMMITTED_MAX: usize = 100_000;
 
+/// While more assets are in memory than should be, their rows become durable this often, so that
+/// the silent ones may be forgotten.
+const CROWDED: Span = Span::from_secs(60);
+
 /// How a pipeline ended.
 #[derive(Debug)]
 pub(super) enum Ended {
@@ -77,10 +82,10 @@ pub(super) struct Lines {
 
 /// What the thread owns.
 pub(super) struct Pipeline {
-    engine: Engine,
-    store: Store,
+    pub(super) engine: Engine,
+    pub(super) store: Store,
     /// Decided, not yet durable.
-    group: Group,
+    pub(super) group: Group,
     inputs: mpsc::Receiver<SourceEvent>,
     requests: mpsc::Receiver<Request>,
     tell: watch::Sender<u64>,
@@ -97,9 +102,11 @@ pub(super) struct Pipeline {
     watchdog: Option<Duration>,
     pinged: BootTime,
     /// Set while commits fail.
-    retry_at: Option<BootTime>,
+    pub(super) retry_at: Option<BootTime>,
     /// What is due every so often: the membership snapshot and the health record.
     rounds: [Round; 2],
+    /// A membership snapshot that is being made.
+    pub(super) snapshot_at: Option<Snapshot>,
     /// When the kernel is asked next whether the system clock is synchronised (TIME-5).
     system_at: BootTime,
 }
@@ -143,6 +150,7 @@ impl Pipeline {
             stream_seed: clock::random_bytes().map_err(DaemonError::Runtime)?,
             max_bytes: config.spool.max_bytes,
             max_age: config.spool.max_age,
+            assets_in_memory: ASSETS_IN_MEMORY,
             clock: clock::boot_now,
         };
         let (store, restored) = Store::start(&path, &options)?;
@@ -188,6 +196,7 @@ impl Pipeline {
                 Round::new(birth.boot, config.events.snapshot_every, Input::Snapshot),
                 Round::new(birth.boot, config.events.health_every, Input::Health),
             ],
+            snapshot_at: None,
         })
     }
 
@@ -202,9 +211,11 @@ impl Pipeline {
     /// Gives whether delivery is to be tried once more at the end.
     fn live(&mut self, handle: &Handle) -> Result<bool, DaemonError> {
         // What the start itself decided.
+        self.pass_layers()?;
         let step = self.engine.step(Input::System { wall: None });
         self.take(step);
         self.commit(clock::boot_now())?;
+        self.recall()?;
         if let Some(courier) = self.courier.take() {
             let waiting = self.store.counts()?.events.waiting;
             self.tell(UplinkInput::Start { waiting });
@@ -218,7 +229,7 @@ impl Pipeline {
             self.feed_watchdog(now);
             let mut bytes = 0;
             match self.next(handle, now) {
-                Woken::Input(input) => bytes += self.input(input),
+                Woken::Input(input) => bytes += self.input(input)?,
                 Woken::Request(Request::Stop { flush }) => return Ok(flush),
                 Woken::Request(request) => self.answer(request),
                 Woken::Deadline => {}
@@ -228,14 +239,14 @@ impl Pipeline {
                     break;
                 }
                 let Ok(input) = self.inputs.try_recv() else { break };
-                bytes += self.input(input);
+                bytes += self.input(input)?;
             }
             // Inputs first, deadlines after: ORD-1.
             let now = clock::boot_now();
             self.ask_the_system(now);
             let step = self.engine.step(Input::Wake { now });
             self.take(step);
-            self.make_rounds(now);
+            self.make_rounds(now)?;
             self.commit_if_due(now)?;
         }
     }
@@ -253,14 +264,23 @@ impl Pipeline {
         }
     }
 
-    fn make_rounds(&mut self, now: BootTime) {
+    fn make_rounds(&mut self, now: BootTime) -> Result<(), DaemonError> {
         for round in &mut self.rounds {
             if round.next <= now {
                 round.next = now + round.every;
-                let step = self.engine.step(round.input.clone());
-                self.group.events.extend(step.events);
+                match &round.input {
+                    Input::Snapshot => self.snapshot_at = Some(Snapshot::default()),
+                    other => {
+                        let step = self.engine.step(other.clone());
+                        self.group.events.extend(step.events);
+                    }
+                }
             }
         }
+        if self.snapshot_at.is_some() && self.group.events.len() < memory::PAGE {
+            self.snapshot_page()?;
+        }
+        Ok(())
     }
 
     /// Waits for an input, a request or the next deadline.
@@ -291,7 +311,7 @@ impl Pipeline {
     }
 
     /// Gives how many bytes it brought.
-    fn input(&mut self, input: SourceEvent) -> usize {
+    fn input(&mut self, input: SourceEvent) -> Result<usize, DaemonError> {
         let SourceEvent { source, at, what, .. } = input;
         self.report.source(source, at, &what);
         match &what {
@@ -309,21 +329,26 @@ impl Pipeline {
                 (self.engine.step(Input::End { source, at }), 0)
             }
             Happened::Up | Happened::Detail(_) | Happened::Trouble(_) | Happened::Note { .. } => {
-                return 0;
+                return Ok(0);
             }
         };
         self.take(step);
-        len
+        self.recall()?;
+        Ok(len)
     }
 
-    fn take(&mut self, step: Step) {
+    pub(super) fn take(&mut self, step: Step) {
         self.engine.decided(clock::boot_now());
         self.group.events.extend(step.events);
         self.report.waits.decided(step.arrived);
     }
 
     fn commit_due(&self) -> Option<BootTime> {
-        match (self.engine.commit_deadline(), self.group.is_empty()) {
+        let mut due = self.engine.commit_deadline();
+        if self.engine.in_memory().0 > ASSETS_IN_MEMORY {
+            due = due.map(|due| due.min(self.report.committed + CROWDED));
+        }
+        match (due, self.group.is_empty()) {
             (None, true) if !self.store.ack_pending() => None,
             (due, _) => self.retry_at.or(due).or(Some(self.report.committed + Span::from_secs(1))),
         }
@@ -352,6 +377,7 @@ impl Pipeline {
                 self.report.committed = now;
                 self.report.waits.committed(clock::boot_now());
                 let group = std::mem::take(&mut self.group);
+                self.engine.forget(ASSETS_IN_MEMORY);
                 if !group.events.is_empty() {
                     self.tee.decided(now);
                 }
@@ -397,6 +423,11 @@ impl Pipeline {
             let (step, reported) = self.engine.lost(&losses);
             self.take(step);
             self.group.losses_reported.extend(reported);
+            // In the same transaction, all of it: the server may have missed any of them.
+            self.snapshot_at = Some(Snapshot::default());
+            while self.snapshot_at.is_some() {
+                self.snapshot_page()?;
+            }
         }
         Ok(())
     }
@@ -489,7 +520,9 @@ impl Pipeline {
         let until = clock::boot_now() + DRAIN_MAX;
         while clock::boot_now() < until {
             let Ok(input) = self.inputs.try_recv() else { break };
-            self.input(input);
+            if let Err(error) = self.input(input) {
+                return Ended::Failed(Box::new(error));
+            }
         }
         let committed = self.commit(clock::boot_now());
         self.tee.close();

@@ -46,6 +46,15 @@ pub struct AssetRow {
     pub state: String,
 }
 
+/// One asset as the store has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rows {
+    /// Its row.
+    pub asset: AssetRow,
+    /// The rows of its pairs, by zone.
+    pub pairs: Vec<PairRow>,
+}
+
 /// A layer in force, and what is needed to tell which of its zones are new (LAY-1, PAIR-6).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LayerRow {
@@ -114,6 +123,19 @@ impl Group {
             && self.losses_reported.is_empty()
     }
 
+    /// What the rows of an asset will say once this group is stored.
+    pub fn overlay(&self, rows: &mut Rows) {
+        let id = &rows.asset.asset;
+        let gone = |row: &PairRow| self.pairs_gone.contains(&row.key);
+        rows.pairs.retain(|row| !gone(row));
+        let own: Vec<_> = self.pairs.iter().filter(|row| row.key.asset == *id).cloned().collect();
+        replace(&mut rows.pairs, own, |row| row.key.clone());
+        rows.pairs.sort_by(|a, b| a.key.cmp(&b.key));
+        if let Some(row) = self.assets.iter().find(|row| row.asset == *id) {
+            rows.asset = row.clone();
+        }
+    }
+
     /// Adds what was decided after this group: of one key the later word stands.
     pub fn merge(&mut self, later: Self) {
         self.events.extend(later.events);
@@ -159,6 +181,18 @@ pub struct LastRun {
     pub software: String,
 }
 
+/// The starts of this store, by number. An asset's row bears the number of the run that wrote it;
+/// it may be many starts old, where the asset is silent and was left in the store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Runs {
+    /// This run.
+    pub this: u64,
+    /// The last run, this one included, that began with the machine.
+    pub powered: u64,
+    /// Whose rows bear no number: the release that wrote them, wrote all at each of its starts.
+    pub unmarked: u64,
+}
+
 /// What was believed when the store was last written: nothing is evaluated before it (STO-4).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Restored {
@@ -168,10 +202,14 @@ pub struct Restored {
     pub next_seq: u64,
     /// Number of the next telemetry record.
     pub next_telemetry_seq: u64,
-    /// Every asset ever heard.
+    /// Assets by id: every one ever heard, but for those that were left.
     pub assets: Vec<AssetRow>,
-    /// Every stored pair.
+    /// Every stored pair of those.
     pub pairs: Vec<PairRow>,
+    /// Assets by id that were left in the store, because there are too many for memory.
+    pub left: Vec<AssetId>,
+    /// What tells of a row which starts it has not seen.
+    pub runs: Runs,
     /// Every layer in force.
     pub layers: Vec<LayerRow>,
     /// The run before this one; `None` at the first start.
@@ -191,6 +229,8 @@ impl Restored {
             next_telemetry_seq: 1,
             assets: Vec::new(),
             pairs: Vec::new(),
+            left: Vec::new(),
+            runs: Runs { this: 1, powered: 1, unmarked: 0 },
             layers: Vec::new(),
             last_run: None,
             fresh: true,

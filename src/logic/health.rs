@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::logic::event::{Event, Place, TimeQuality};
 use crate::logic::gnss::Reject;
+use crate::logic::gnss::trust::TrustCounters;
 use crate::logic::latency::HistogramStatus;
 use crate::logic::latency::LatencyStatus;
 use crate::units::EventTime;
@@ -65,6 +66,15 @@ impl Counters {
         self.fixes += source.fixes;
         source.rejects.iter().for_each(|(reason, n)| self.reject_many(*reason, *n));
     }
+    /// Adds what a source's clock counted, but for its rejects.
+    pub fn add_trust(&mut self, own: &TrustCounters) {
+        self.clamped += own.clamped;
+        self.restamped += own.restamped;
+        self.stepped += own.stepped;
+        self.rollover += own.rollover;
+        self.floor_conflict += own.floor_conflict;
+        self.held += own.held;
+    }
     /// Lines that were none: where most are, something garbles them.
     pub fn broken(&self) -> u64 {
         let framing = [Reject::Noise, Reject::Overlong, Reject::Checksum, Reject::NoChecksum];
@@ -108,7 +118,7 @@ pub struct Gauges {
     pub waiting_max: u64,
     /// The newest waiting fix's event time less the watermark's, of the asset where it is most.
     pub watermark_lag_s: f64,
-    /// Pairs of an asset and a zone that are in memory, over all assets.
+    /// Pairs of an asset and a zone that are in memory.
     pub live_pairs: u64,
     /// Those of them at which a vote is running: entering or exiting.
     pub pending_pairs: u64,
@@ -116,6 +126,10 @@ pub struct Gauges {
     pub pending_age: HistogramStatus,
     /// Assets that have been silent for longer than their limit (PAIR-5).
     pub stale_assets: u64,
+    /// Assets that are in memory.
+    pub assets_in_memory: u64,
+    /// Assets that are only in the store: they come back when they are heard.
+    pub assets_in_store: u64,
 }
 
 /// How a source does.

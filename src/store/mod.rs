@@ -29,8 +29,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::logic::event::Lane;
-use crate::logic::group::{Batch, Group, Loss, Restored};
-use crate::units::{BootTime, Span, StreamId, WallTime};
+use crate::logic::group::{Batch, Group, Loss, Restored, Rows};
+use crate::units::{AssetId, BootTime, Span, StreamId, WallTime};
 
 pub use error::StoreError;
 pub use meter::{Counts, LaneCounts, Meters};
@@ -301,6 +301,22 @@ impl Store {
     pub fn loss_report_waits(&self) -> Result<bool, StoreError> {
         let at = At { path: &self.path, doing: "reading losses" };
         spool::loss_report_waits(&self.conn).map_err(|error| at.sql(error))
+    }
+
+    /// One asset with its pairs, as of the last commit. That it is there, whoever asks knows.
+    pub fn asset(&self, id: &AssetId) -> Result<Rows, StoreError> {
+        let at = At { path: &self.path, doing: "reading an asset" };
+        let found = restore::one(&self.conn, id).map_err(|error| at.sql(error))?;
+        found.ok_or_else(|| StoreError::Damaged {
+            path: self.path.clone(),
+            detail: format!("asset {id} is gone"),
+        })
+    }
+
+    /// At most `most` assets with ids behind `after`, by id, as of the last commit.
+    pub fn assets(&self, after: Option<&AssetId>, most: usize) -> Result<Vec<Rows>, StoreError> {
+        let at = At { path: &self.path, doing: "reading assets" };
+        restore::page(&self.conn, after, most).map_err(|error| at.sql(error))
     }
 
     /// The newest events that are wanted, in seq order: the waiting ones and the last

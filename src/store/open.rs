@@ -18,7 +18,7 @@ use super::aside::{adopt_orphan, beside, directory, set_aside, sync_directory};
 use super::error::{At, StoreError};
 use super::{Store, lane, restore};
 use crate::logic::event::Lane;
-use crate::logic::group::{Restored, SetAside, SetAsideWhy};
+use crate::logic::group::{Restored, Runs, SetAside, SetAsideWhy};
 use crate::units::{BootTime, GatewayId, Span, StreamId, WallTime};
 
 /// "GFnc" in the file's header, so that `file` and we know whose it is.
@@ -34,7 +34,8 @@ const STEPS_PER_MAJOR: i64 = 1_000;
 /// The major that this release reads and writes.
 pub(super) const FORMAT_MAJOR: i64 = 1;
 /// Every step of this major: the `user_version` it leads to, and how.
-const MIGRATIONS: &[(i64, &str)] = &[(1_001, include_str!("migrations/1001.sql"))];
+const MIGRATIONS: &[(i64, &str)] =
+    &[(1_001, include_str!("migrations/1001.sql")), (1_002, include_str!("migrations/1002.sql"))];
 
 /// The page cap is a backstop behind the quota: twice the spool, for half-empty pages and
 /// indexes, and room for 100,000 pairs and zones.
@@ -62,6 +63,8 @@ pub struct OpenOptions {
     pub max_bytes: u64,
     /// `[spool] max_age`.
     pub max_age: Span,
+    /// At most so many assets are given back, those heard last; the others are left.
+    pub assets_in_memory: usize,
     /// Reads boot time, to measure how long commits take.
     pub clock: fn() -> BootTime,
 }
@@ -212,9 +215,12 @@ impl Migrated {
             lane::load(&conn, Lane::Events).map_err(sql)?,
             lane::load(&conn, Lane::Telemetry).map_err(sql)?,
         ];
-        let mut restored = restore::believed(&conn, at, stream.clone(), &lanes)?;
+        let keep = options.assets_in_memory;
+        let mut restored = restore::believed(&conn, at, stream.clone(), &lanes, keep)?;
         restored.fresh = fresh || begun;
-        let run = begin(&mut conn, &stream, options).map_err(sql)?;
+        let runs = begin(&mut conn, &stream, options).map_err(sql)?;
+        restored.runs = runs;
+        let run = runs.this.cast_signed();
         let age = super::spool::age(&conn).map_err(sql)?;
         let store = Store::begun(conn, path, stream, lanes, age, run, options)?;
         Ok((store, restored))
@@ -319,8 +325,13 @@ fn step(conn: &mut Connection, version: i64, sql: &str) -> rusqlite::Result<()> 
 }
 
 /// Notes that a run has begun, and whose store it is where it is new.
-fn begin(conn: &mut Connection, stream: &StreamId, options: &OpenOptions) -> rusqlite::Result<i64> {
+fn begin(
+    conn: &mut Connection,
+    stream: &StreamId,
+    options: &OpenOptions,
+) -> rusqlite::Result<Runs> {
     let tx = conn.transaction()?;
+    let before = restore::last_runs(&tx)?;
     tx.execute(
         "INSERT INTO store (one, stream, gateway) VALUES (1, ?1, ?2) ON CONFLICT DO NOTHING",
         [stream.as_str(), options.gateway.as_str()],
@@ -336,9 +347,11 @@ fn begin(conn: &mut Connection, stream: &StreamId, options: &OpenOptions) -> rus
         ],
     )?;
     let run = tx.last_insert_rowid();
+    let runs = before.followed_by(run.cast_unsigned(), &options.boot_id);
+    tx.execute("UPDATE run SET powered = ?1 WHERE run = ?2", [runs.powered.cast_signed(), run])?;
     tx.execute("DELETE FROM run WHERE run <= ?1", [run - RUNS_KEPT])?;
     tx.commit()?;
-    Ok(run)
+    Ok(runs)
 }
 
 /// A stream's name: eight letters and digits that are not mistaken for one another.

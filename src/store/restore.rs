@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::{At, StoreError};
 use super::lane::LaneState;
 use super::read::ReadOnly;
 use crate::logic::event::Lane;
-use crate::logic::group::{AssetRow, LastRun, LayerRow, PairKey, PairRow, Restored};
+use crate::logic::group::{AssetRow, LastRun, LayerRow, PairKey, PairRow, Restored, Rows, Runs};
 use crate::units::{AssetId, BootTime, EventTime, LayerId, StreamId, WallTime, ZoneId, ZoneKey};
 
 /// The stream and the gateway of the store, where it has them yet.
@@ -27,15 +27,18 @@ pub(super) fn believed(
     at: At<'_>,
     stream: StreamId,
     lanes: &[LaneState; 2],
+    keep: usize,
 ) -> Result<Restored, StoreError> {
     let sql = |error| at.sql(error);
+    let (assets, pairs, left) = in_memory(conn, keep).map_err(sql)?;
     Ok(Restored {
         stream,
         next_seq: lanes[0].last + 1,
         next_telemetry_seq: lanes[1].last + 1,
-        assets: assets(conn).map_err(sql)?,
-        pairs: rows(conn, "SELECT asset, layer, zone, shape, inside, visit, state FROM pair", pair)
-            .map_err(sql)?,
+        assets,
+        pairs,
+        left,
+        runs: Runs { this: 0, powered: 0, unmarked: 0 },
         layers: layers(conn).map_err(sql)?,
         last_run: last_run(conn).map_err(sql)?,
         fresh: false,
@@ -43,9 +46,108 @@ pub(super) fn believed(
     })
 }
 
+/// The columns of an asset's row and of a pair's, as they are read.
+const ASSET: &str = "SELECT asset, step, watermark_ns, state FROM asset";
+const PAIR: &str = "SELECT asset, layer, zone, shape, inside, visit, state FROM pair";
+
+/// The rows of the assets heard last, at most `keep`, and who is left; all by id.
+fn in_memory(
+    conn: &Connection,
+    keep: usize,
+) -> rusqlite::Result<(Vec<AssetRow>, Vec<PairRow>, Vec<AssetId>)> {
+    let mut heard = rows(conn, "SELECT asset, watermark_ns FROM asset ORDER BY asset", |row| {
+        Ok((id(row, 0, AssetId::new)?, row.get::<_, Option<i64>>(1)?))
+    })?;
+    if heard.len() <= keep {
+        return Ok((assets(conn)?, rows(conn, &format!("{PAIR} ORDER BY asset"), pair)?, vec![]));
+    }
+    heard.sort_by_key(|(_, watermark)| std::cmp::Reverse(*watermark));
+    let mut left: Vec<AssetId> = heard.split_off(keep).into_iter().map(|(id, _)| id).collect();
+    left.sort_unstable();
+    heard.sort_unstable();
+    let (mut assets, mut pairs) = (Vec::new(), Vec::new());
+    for (id, _) in heard {
+        if let Some(rows) = one(conn, &id)? {
+            assets.push(rows.asset);
+            pairs.extend(rows.pairs);
+        }
+    }
+    Ok((assets, pairs, left))
+}
+
+/// One asset, if it is there.
+pub(super) fn one(conn: &Connection, id: &AssetId) -> rusqlite::Result<Option<Rows>> {
+    let mut statement = conn.prepare_cached(&format!("{ASSET} WHERE asset = ?1"))?;
+    let Some(asset) = statement.query_row([id.as_str()], asset).optional()? else {
+        return Ok(None);
+    };
+    let mut statement =
+        conn.prepare_cached(&format!("{PAIR} WHERE asset = ?1 ORDER BY layer, zone"))?;
+    let pairs = statement.query_map([id.as_str()], pair)?.collect::<Result<_, _>>()?;
+    Ok(Some(Rows { asset, pairs }))
+}
+
+/// At most `most` assets with ids behind `after`, by id.
+pub(super) fn page(
+    conn: &Connection,
+    after: Option<&AssetId>,
+    most: usize,
+) -> rusqlite::Result<Vec<Rows>> {
+    let after = after.map_or("", AssetId::as_str);
+    let mut statement =
+        conn.prepare_cached("SELECT asset FROM asset WHERE asset > ?1 ORDER BY asset LIMIT ?2")?;
+    let ids = statement
+        .query_map(params![after, i64::try_from(most).unwrap_or(i64::MAX)], |row| {
+            id(row, 0, AssetId::new)
+        })?;
+    let ids: Vec<AssetId> = ids.collect::<Result<_, _>>()?;
+    let found = ids.iter().filter_map(|id| one(conn, id).transpose());
+    found.collect()
+}
+
+/// What the runs so far tell of the next.
+pub(super) struct LastRuns {
+    /// The last: its number, its boot id, and its `powered`.
+    last: Option<(u64, String, u64)>,
+    unmarked: u64,
+}
+
+/// Reads it.
+pub(super) fn last_runs(conn: &Connection) -> rusqlite::Result<LastRuns> {
+    let last = conn
+        .query_row("SELECT run, boot_id, powered FROM run ORDER BY run DESC LIMIT 1", (), |row| {
+            let (run, powered): (i64, i64) = (row.get(0)?, row.get(2)?);
+            Ok((run.cast_unsigned(), row.get(1)?, powered.cast_unsigned()))
+        })
+        .optional()?;
+    let unmarked: i64 = conn.query_row(
+        "SELECT coalesce(max(run) FILTER (WHERE powered = 0), min(run) - 1, 0) FROM run",
+        (),
+        |row| row.get(0),
+    )?;
+    Ok(LastRuns { last, unmarked: unmarked.cast_unsigned() })
+}
+
+impl LastRuns {
+    /// With one more, of this number and boot id.
+    pub(super) fn followed_by(self, this: u64, boot_id: &str) -> Runs {
+        let powered = match self.last {
+            Some((run, last, powered)) if last == boot_id => {
+                if powered == 0 {
+                    run
+                } else {
+                    powered
+                }
+            }
+            _ => this,
+        };
+        Runs { this, powered, unmarked: self.unmarked }
+    }
+}
+
 /// Every asset's row.
 pub(super) fn assets(conn: &Connection) -> rusqlite::Result<Vec<AssetRow>> {
-    rows(conn, "SELECT asset, step, watermark_ns, state FROM asset", asset)
+    rows(conn, &format!("{ASSET} ORDER BY asset"), asset)
 }
 
 fn rows<T>(

@@ -162,8 +162,13 @@ pub(crate) struct Drive {
 impl Drive {
     /// Random ways with stops, gaps and changes of rate: about `fixes` fixes.
     pub(crate) fn random(chance: &mut Chance, fixes: u32) -> Self {
-        let each = f64::from(fixes) / ASSETS.len() as f64;
-        Self { legs: ASSETS.map(|asset| (asset, route(chance, each))).to_vec() }
+        Self::random_of(&ASSETS, chance, fixes)
+    }
+
+    /// The same of other assets.
+    pub(crate) fn random_of(assets: &[&'static str], chance: &mut Chance, fixes: u32) -> Self {
+        let each = f64::from(fixes) / assets.len() as f64;
+        Self { legs: assets.iter().map(|asset| (*asset, route(chance, each))).collect() }
     }
 
     /// What receivers say, in order of time. No two of one asset share a hundredth of a second.

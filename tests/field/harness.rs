@@ -141,6 +141,10 @@ pub(crate) struct Gateway {
     now: EventTime,
     life: Option<Life>,
     ledger: Ledger,
+    /// Assets in memory.
+    most: usize,
+    /// How often one came back from the store.
+    pub(crate) recalls: u32,
     /// Fixes that a commit has covered: received (INV-4), in the order they were decided in.
     pub(crate) received: Vec<FixReport>,
 }
@@ -153,6 +157,11 @@ impl Gateway {
 
     /// The same with other sources.
     pub(crate) fn of(layers: &[Arc<Layer>], setup: Setup) -> Self {
+        Self::bounded(layers, setup, usize::MAX)
+    }
+
+    /// The same with so many assets in memory.
+    pub(crate) fn bounded(layers: &[Arc<Layer>], setup: Setup, most: usize) -> Self {
         let mut gateway = Self {
             dir: tempfile::tempdir_in(memory_dir()).unwrap(),
             setup,
@@ -162,6 +171,8 @@ impl Gateway {
             now: at(-5.0),
             life: None,
             ledger: Ledger::default(),
+            most,
+            recalls: 0,
             received: Vec::new(),
         };
         gateway.start();
@@ -187,6 +198,7 @@ impl Gateway {
             stream_seed: [7; 8],
             max_bytes: 256 << 20,
             max_age: Span::from_secs(365 * 86_400),
+            assets_in_memory: self.most,
             clock: || BootTime::from_nanos(0),
         };
         Store::start(&self.dir.path().join(STORE), &options).unwrap()
@@ -205,8 +217,56 @@ impl Gateway {
         let engine = Engine::start(self.setup.clone(), &self.layers, restored, &birth);
         let (group, pending) = (Group::default(), Vec::new());
         self.life = Some(Life { engine, store, group, committed: boot, pending });
-        self.step(Input::System { wall: None });
+        self.pass_layers();
+        let life = self.life();
+        let step = life.engine.step(Input::System { wall: None });
+        life.take(step);
         self.commit();
+        self.recall();
+    }
+
+    /// As the daemon does, but in other pages.
+    fn pass_layers(&mut self) {
+        let life = self.life();
+        let mut after = None;
+        while life.engine.must_pass() {
+            let page = life.store.assets(after.as_ref(), 2).unwrap();
+            after = page.last().map(|rows| rows.asset.asset.clone());
+            if page.len() < 2 {
+                life.engine.passed();
+            }
+            for rows in page {
+                life.engine.pass(rows);
+            }
+        }
+    }
+
+    fn recall(&mut self) {
+        let mut recalls = 0;
+        let life = self.life();
+        while let Some(id) = life.engine.wants() {
+            let rows = life.store.asset(id).unwrap();
+            let step = life.engine.recall(rows);
+            life.take(step);
+            recalls += 1;
+        }
+        self.recalls += recalls;
+    }
+
+    /// The daemon's snapshot, page by page.
+    pub(crate) fn snapshot(&mut self) {
+        let life = self.life();
+        let mut after = None;
+        loop {
+            let page = life.store.assets(after.as_ref(), 3).unwrap();
+            let up_to = page.last().filter(|_| page.len() == 3).map(|r| r.asset.asset.clone());
+            let step = life.engine.snapshot(after.as_ref(), up_to.as_ref(), &page);
+            life.take(step);
+            if up_to.is_none() {
+                return;
+            }
+            after = up_to;
+        }
     }
 
     /// The process, which runs.
@@ -216,9 +276,9 @@ impl Gateway {
 
     fn step(&mut self, input: Input<'_>) {
         let life = self.life();
-        let Step { events, fixes, arrived: _ } = life.engine.step(input);
-        life.group.events.extend(events);
-        life.pending.extend(fixes);
+        let step = life.engine.step(input);
+        life.take(step);
+        self.recall();
     }
 
     /// The daemon's policy.
@@ -239,6 +299,7 @@ impl Gateway {
         life.committed = now;
         let group = std::mem::take(&mut life.group);
         let fixes = std::mem::take(&mut life.pending);
+        life.engine.forget(self.most);
         let events = life.read(self.ledger.last_seq());
         self.ledger.committed(&group, &events);
         self.received.extend(fixes);
@@ -281,9 +342,14 @@ impl Gateway {
 
     /// Bytes that arrive at `t`.
     pub(crate) fn nmea(&mut self, t: f64, bytes: &[u8]) {
+        self.bytes_from(SERIAL, t, bytes);
+    }
+
+    /// The same from any source.
+    pub(crate) fn bytes_from(&mut self, source: usize, t: f64, bytes: &[u8]) {
         self.pass(t);
         let at = self.boot(self.now);
-        self.step(Input::Bytes { source: SERIAL, at, bytes });
+        self.step(Input::Bytes { source, at, bytes });
     }
 
     /// Killed at `t`, started again a second later.
@@ -336,9 +402,21 @@ impl Gateway {
     pub(crate) fn events(&mut self) -> Vec<Event> {
         self.life().read(0)
     }
+
+    /// Every telemetry record in the store.
+    pub(crate) fn telemetry(&mut self) -> Vec<Event> {
+        let query = EventQuery { max: usize::MAX, ..EventQuery::default() };
+        self.life().store.events(Lane::Telemetry, &query).unwrap().events
+    }
 }
 
 impl Life {
+    fn take(&mut self, step: Step) {
+        let Step { events, fixes, arrived: _ } = step;
+        self.group.events.extend(events);
+        self.pending.extend(fixes);
+    }
+
     fn read(&self, after: u64) -> Vec<Event> {
         let query = EventQuery { max: usize::MAX, after: Some(after), ..EventQuery::default() };
         let found = self.store.events(Lane::Events, &query).unwrap();

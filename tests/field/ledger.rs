@@ -71,13 +71,20 @@ impl Ledger {
         assert_eq!(fold, rows, "INV-2: the fold of all events is what is believed");
     }
 
-    /// A start: the store gives back what was committed.
+    /// A start: the store gives back what was committed, but for what it leaves there.
     pub(crate) fn started(&self, restored: &Restored) {
+        let here = |asset: &AssetId| !restored.left.contains(asset);
         let found = restored.pairs.iter().map(|row| (row.key.clone(), row.inside));
-        assert_eq!(found.collect::<BTreeMap<_, _>>(), self.rows, "INV-2: rows survive");
+        let mut rows = self.rows.clone();
+        rows.retain(|key, _| here(&key.asset));
+        assert_eq!(found.collect::<BTreeMap<_, _>>(), rows, "INV-2: rows survive");
         let found =
             restored.assets.iter().map(|row| (row.asset.clone(), (row.step, row.watermark)));
-        assert_eq!(found.collect::<BTreeMap<_, _>>(), self.marks, "INV-3: marks survive");
+        let mut marks = self.marks.clone();
+        marks.retain(|asset, _| here(asset));
+        assert_eq!(found.collect::<BTreeMap<_, _>>(), marks, "INV-3: marks survive");
+        let known = restored.assets.len() + restored.left.len();
+        assert_eq!(known, self.marks.len(), "nobody is forgotten");
         assert_eq!(restored.next_seq, self.last_seq() + 1, "INV-3: no number is given twice");
     }
 }

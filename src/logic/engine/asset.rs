@@ -45,6 +45,8 @@ pub(super) struct Asset {
     pub(super) dirty: bool,
     /// The deadline that the engine has been asked to keep.
     pub(super) alarm: Option<BootTime>,
+    /// When something was heard of it last, usable or not.
+    pub(super) heard: BootTime,
     /// Whether its silence is being watched, and whether it was said to be stale.
     pub(super) watched: bool,
     pub(super) stale: bool,
@@ -52,7 +54,7 @@ pub(super) struct Asset {
 
 impl Asset {
     /// An asset that was never heard before.
-    pub(super) fn new(id: AssetId, setup: &Setup, ground: &Ground) -> Self {
+    pub(super) fn new(id: AssetId, setup: &Setup, ground: &Ground, heard: BootTime) -> Self {
         let crossing = AssetCrossing::default();
         Self {
             id,
@@ -68,6 +70,7 @@ impl Asset {
             saved: None,
             dirty: false,
             alarm: None,
+            heard,
             watched: false,
             stale: false,
         }
@@ -79,9 +82,10 @@ impl Asset {
         ground: &Ground,
         row: AssetRow,
         crossing: AssetCrossing,
-        gate: Gate,
-        last_gnss: Option<EventTime>,
+        stored: (Gate, Option<EventTime>),
+        heard: BootTime,
     ) -> Self {
+        let (gate, last_gnss) = stored;
         let watermark = row.watermark.map(|time| Watermark { step: row.step, time });
         Self {
             id: row.asset,
@@ -95,8 +99,9 @@ impl Asset {
             crossing,
             last: None,
             last_gnss,
-            dirty: true,
+            dirty: false,
             alarm: None,
+            heard,
             watched: false,
             stale: false,
         }
@@ -120,8 +125,8 @@ impl Asset {
         }
     }
 
-    /// Adds the rows that changed.
-    pub(super) fn rows(&mut self, ground: &Ground, group: &mut Group) {
+    /// Adds the rows that changed; this is the store's run of that number.
+    pub(super) fn rows(&mut self, ground: &Ground, run: u64, group: &mut Group) {
         if !std::mem::take(&mut self.dirty) {
             return;
         }
@@ -130,6 +135,7 @@ impl Asset {
             crossing: self.crossing.remembered.clone(),
             gate: self.gate.clone(),
             last_gnss: self.last_gnss,
+            run: Some(run),
         };
         // A restart must begin a step that was never used, so the row carries the one in use; a
         // watermark of an older step says nothing about this one.

@@ -7,6 +7,7 @@ use super::alarms::Due;
 use super::emit::{self, Scene};
 use super::heartbeat::MOVED_M;
 use super::intake::Ordered;
+use super::memory::Patience;
 use super::{Ballot, Engine, FixReport};
 use crate::logic::crossing::asset::{Happening, Heard, Limits, What};
 use crate::logic::event::{Body, Event, Kind, TimeQuality};
@@ -14,7 +15,7 @@ use crate::logic::geometry;
 use crate::logic::gnss::gate::{GateRules, Verdict};
 use crate::logic::gnss::{Fix, Reject};
 use crate::logic::order::OrderedFix;
-use crate::units::{BootTime, EventTime, Span};
+use crate::units::{AssetId, BootTime, EventTime, Span};
 
 impl Engine {
     /// Fires one deadline at its own time.
@@ -22,8 +23,11 @@ impl Engine {
         match due {
             Due::Source(source) => self.source_quiet(source, deadline),
             Due::Asset(asset) => {
-                self.assets[asset].alarm = None;
-                self.release(asset, deadline);
+                // Nothing of one that is not in memory waits: the deadline was an older one's.
+                if let Some(own) = self.assets.get_mut(asset) {
+                    own.alarm = None;
+                    self.release(asset, deadline);
+                }
             }
             Due::Silence(asset) => self.listen(asset, deadline),
         }
@@ -177,7 +181,7 @@ impl Engine {
 
     /// An asset's patience may have ended.
     fn listen(&mut self, asset: usize, now: BootTime) {
-        let own = &mut self.assets[asset];
+        let Some(own) = self.assets.get(asset) else { return self.listen_away(asset, now) };
         let Some((_, at)) = own.last else { return };
         let rules = self.gate_rules(self.assets[asset].lines.first().map_or(0, |l| l.source));
         let own = &mut self.assets[asset];
@@ -190,11 +194,26 @@ impl Engine {
         self.marker(asset, Kind::AssetStale, Some(now - at));
     }
 
+    /// The same of one that is not in memory.
+    fn listen_away(&mut self, asset: usize, now: BootTime) {
+        match self.patience(asset, now) {
+            Some(Patience::Until(deadline)) => self.alarms.set(deadline, Due::Silence(asset)),
+            Some(Patience::Over { id, last_seen, silence }) => {
+                self.mark(id, last_seen, Kind::AssetStale, Some(silence));
+            }
+            None => {}
+        }
+    }
+
     fn marker(&mut self, asset: usize, kind: Kind, silence: Option<Span>) {
         let own = &self.assets[asset];
+        self.mark(own.id.clone(), own.crossing.remembered.last_seen, kind, silence);
+    }
+
+    fn mark(&mut self, id: AssetId, seen: Option<EventTime>, kind: Kind, silence: Option<Span>) {
         let body = Body {
-            asset: Some(own.id.clone()),
-            confirmed_at: own.crossing.remembered.last_seen,
+            asset: Some(id),
+            confirmed_at: seen,
             silence_s: silence.map(Span::secs_f64),
             ..Body::default()
         };

@@ -36,6 +36,9 @@ pub(super) struct StoredAsset {
     /// The last event time of quality `gnss`, which sets the floor (TIME-1).
     #[serde(default)]
     pub(super) last_gnss: Option<EventTime>,
+    /// The run that wrote it: of later starts it knows nothing.
+    #[serde(default)]
+    pub(super) run: Option<u64>,
 }
 
 /// Appends the rows of all pairs of one asset that changed.

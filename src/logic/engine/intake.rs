@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alarms::Due;
 use super::asset::Line;
+use super::memory::{Known, Parked};
 use super::tally::Tally;
 use super::{Engine, Setup};
 use crate::logic::event::{Body, Kind, Place, TimeQuality};
@@ -77,8 +78,9 @@ pub const UNRANKED: u8 = 0;
 const LATE_MAX: Span = Span::from_secs(60);
 
 /// Whom a record is about.
+#[derive(Debug)]
 pub(super) enum Whose {
-    /// One that was heard before, by its place.
+    /// One that is in memory, by its number.
     Known(usize),
     /// One that may not have been.
     Named(AssetId),
@@ -185,8 +187,20 @@ impl Engine {
         match self.setup.sources[source].feed {
             Feed::Nmea => self.nmea(source, at, bytes),
             Feed::Records | Feed::Gpsd { .. } => {
-                let lines = lines::parts(bytes).map(<[u8]>::trim_ascii);
-                lines.filter(|line| !line.is_empty()).for_each(|line| self.line(source, at, line));
+                self.lines(source, at, bytes);
+            }
+        }
+    }
+
+    fn lines(&mut self, source: usize, at: BootTime, bytes: &[u8]) {
+        let mut lines = lines::parts(bytes);
+        while let Some(line) = lines.next().map(<[u8]>::trim_ascii) {
+            if !line.is_empty() {
+                self.line(source, at, line);
+            }
+            if let Some(parked) = &mut self.parked {
+                parked.rest = lines.collect::<Vec<_>>().join(&b'\n');
+                return;
             }
         }
     }
@@ -214,7 +228,8 @@ impl Engine {
 
     /// The asset of a name, if that is one.
     fn whose(&self, name: &str) -> Option<Whose> {
-        let known = self.by_id.get(name).map(|ix| Whose::Known(*ix));
+        let known = self.by_id.get(name).filter(|asset| self.assets.has(**asset));
+        let known = known.map(|asset| Whose::Known(*asset));
         known.or_else(|| AssetId::new(name).ok().map(Whose::Named))
     }
 
@@ -284,7 +299,10 @@ impl Engine {
             self.epoch(source, at, &epoch);
         }
         for asset in 0..self.assets.len() {
-            self.end_of_line(source, asset);
+            // Nothing of one that is not in memory waits.
+            if self.assets.has(asset) {
+                self.end_of_line(source, asset);
+            }
         }
     }
 
@@ -309,8 +327,10 @@ impl Engine {
         if let Err(reason) = epoch.fix {
             self.reject(source, reason);
         }
-        let Some(asset) = self.asset_of(&self.setup.sources[source].asset.clone()) else {
-            return self.reject(source, Reject::TooManyAssets);
+        let asset = match self.asset_of(&self.setup.sources[source].asset.clone()) {
+            Known::Here(asset) => asset,
+            Known::Away => unreachable!("a configured asset stays in memory"),
+            Known::TooMany => return self.reject(source, Reject::TooManyAssets),
         };
         let carried = Carried {
             source: source as u16,
@@ -338,18 +358,47 @@ impl Engine {
     pub(super) fn record(&mut self, source: usize, at: BootTime, record: Record<Whose>) {
         self.sources[source].tally.heard(at);
         self.sources[source].tally.counters.epochs += 1;
+        self.record_of(source, at, record);
+    }
+
+    /// Goes on with what waited for an asset that is in memory again.
+    pub(super) fn resume(&mut self, parked: Parked) {
+        let record = Record { asset: Some(Whose::Named(parked.id)), ..parked.record };
+        self.record_of(parked.source, parked.at, record);
+        self.lines(parked.source, parked.at, &parked.rest);
+    }
+
+    fn record_of(&mut self, source: usize, at: BootTime, mut record: Record<Whose>) {
         let position = match record.position {
             Ok(position) => position,
             Err(reason) => return self.reject(source, reason),
         };
-        let asset = match record.asset {
-            Some(Whose::Known(asset)) => Some(asset),
-            Some(Whose::Named(id)) => self.asset_of(&id),
-            None => self.asset_of(&self.setup.sources[source].asset.clone()),
+        let id = match record.asset.take() {
+            Some(Whose::Known(asset)) => {
+                self.assets[asset].heard = self.now;
+                return self.fix_of(source, at, asset, &record, position);
+            }
+            Some(Whose::Named(id)) => id,
+            None => self.setup.sources[source].asset.clone(),
         };
-        let Some(asset) = asset else {
-            return self.reject(source, Reject::TooManyAssets);
-        };
+        match self.asset_of(&id) {
+            Known::Here(asset) => self.fix_of(source, at, asset, &record, position),
+            Known::Away => {
+                let parked = Parked { source, at, id, record, rest: Vec::new() };
+                self.parked = Some(Box::new(parked));
+            }
+            Known::TooMany => self.reject(source, Reject::TooManyAssets),
+        }
+    }
+
+    fn fix_of(
+        &mut self,
+        source: usize,
+        at: BootTime,
+        asset: usize,
+        record: &Record<Whose>,
+        position: Position,
+    ) {
         let carried = Carried {
             source: source as u16,
             position,

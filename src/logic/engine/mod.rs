@@ -15,11 +15,11 @@ use crate::logic::crossing::asset::{Happening, Scratch};
 use crate::logic::crossing::ground::Ground;
 use crate::logic::crossing::table::Begun;
 use crate::logic::crossing::wheel::Wheel;
-use crate::logic::event::{Body, Event, GapCause, Kind, Lane, Lost, Start};
+use crate::logic::event::{Body, Event, Kind, Lane, Lost, Start};
 use crate::logic::gnss::record::Record;
 use crate::logic::gnss::trust::{Degraded, Timed};
 use crate::logic::gnss::{Fix, Reject};
-use crate::logic::group::{Group, Loss, LossReport, Restored};
+use crate::logic::group::{Group, Loss, LossReport, Restored, Runs};
 use crate::logic::health::Counters;
 use crate::logic::latency::Histogram;
 use crate::logic::order::Spares;
@@ -34,6 +34,7 @@ mod durable;
 mod emit;
 mod heartbeat;
 mod intake;
+mod memory;
 mod reconcile;
 mod start;
 mod tally;
@@ -46,12 +47,15 @@ use heartbeat::Heartbeat;
 pub use heartbeat::HeartbeatRules;
 use intake::{Carried, Ordered, Source, Whose};
 pub use intake::{Feed, SourceSetup, Trusting, UNRANKED};
+pub use memory::ASSETS_IN_MEMORY;
+use memory::{Assets, Known, Parked};
 
 /// A wake-up fires only deadlines this old, so that an input that arrived before a deadline but
 /// was read after it still goes first (ORD-1).
 pub const WAKE_LAG: Span = Span::from_millis(50);
 
-/// The most assets that one gateway follows: trackers that name themselves must not fill memory.
+/// The most assets that one gateway follows, in memory or only in its store: trackers that name
+/// themselves must fill neither.
 pub const ASSETS_MAX: usize = 100_000;
 
 /// What an engine is told once.
@@ -155,7 +159,7 @@ pub enum Input<'a> {
         /// Now.
         now: BootTime,
     },
-    /// The full set of every asset's zones is due.
+    /// The full set of the zones of every asset is due, where all are in memory.
     Snapshot,
     /// The day's counters are due.
     Health,
@@ -221,7 +225,7 @@ pub struct Engine {
     setup: Setup,
     ground: Arc<Ground>,
     sources: Vec<Source>,
-    assets: Vec<Asset>,
+    assets: Assets,
     /// Asked for every record: no foreign id can slow it down for long, there are so few.
     by_id: HashMap<AssetId, usize, RandomState>,
     spares: Spares<Ordered>,
@@ -250,6 +254,14 @@ pub struct Engine {
     waiting_max: u64,
     start: Start,
     not_grown: Vec<(LayerId, u64, u64)>,
+    /// When this engine was made.
+    born: BootTime,
+    runs: Runs,
+    /// A record that waits for its asset to be recalled.
+    parked: Option<Box<Parked>>,
+    /// Whether a start may have left a configured asset in the store.
+    wants_configured: bool,
+    must_pass: bool,
 }
 
 impl Engine {
@@ -279,9 +291,8 @@ impl Engine {
         let mut engine = Self::fresh(setup, ground, &restored, birth, story);
         engine.not_grown.clone_from(&plan.not_grown);
         engine.announce_start(&restored, &plan);
-        let cause = if engine.start.same_boot { GapCause::Restart } else { GapCause::Power };
         let layers_changed = !plan.changed.is_empty() || !plan.gone.is_empty();
-        engine.take_up(restored, cause, layers_changed);
+        engine.take_up(restored, layers_changed);
         engine
     }
 
@@ -304,7 +315,7 @@ impl Engine {
             sources,
             ground,
             setup,
-            assets: Vec::new(),
+            assets: Assets::default(),
             by_id: HashMap::default(),
             spares: Spares::default(),
             alarms: Alarms::default(),
@@ -325,11 +336,17 @@ impl Engine {
             waiting_max: 0,
             start,
             not_grown: Vec::new(),
+            born: birth.boot,
+            runs: restored.runs,
+            parked: None,
+            wants_configured: false,
+            must_pass: false,
         }
     }
 
     /// One input. Deadlines before it fire first.
     pub fn step(&mut self, input: Input<'_>) -> Step {
+        assert!(self.parked.is_none(), "what is wanted is recalled before the next input");
         self.fresh.clear();
         if let Input::Bytes { at: now, .. }
         | Input::Record { at: now, .. }
@@ -340,7 +357,9 @@ impl Engine {
         }
         // Only what is shown depends on when this is done (PAIR-4).
         self.wheel.turn(self.now, |vote| {
-            self.assets[vote.asset as usize].crossing.pairs.table.sweep(vote.begun);
+            if let Some(asset) = self.assets.get_mut(vote.asset as usize) {
+                asset.crossing.pairs.table.sweep(vote.begun);
+            }
         });
         match input {
             Input::Bytes { source, at, bytes } => {
@@ -357,7 +376,7 @@ impl Engine {
                 self.end(source, at);
             }
             Input::Wake { now } => self.fire_before(now - WAKE_LAG + Span::from_nanos(1)),
-            Input::Snapshot => self.snapshot(),
+            Input::Snapshot => return self.snapshot(None, None, &[]),
             Input::Health => self.health(),
             Input::System { wall } => self.system = wall,
         }
@@ -385,8 +404,8 @@ impl Engine {
     /// Adds every row that changed since the last time to `group`, whose events were taken from
     /// the steps since then. The store commits it as one transaction (STO-1).
     pub fn take_rows(&mut self, group: &mut Group, now: BootTime) {
-        for asset in &mut self.assets {
-            asset.rows(&self.ground, &mut self.group);
+        for asset in self.assets.iter_mut() {
+            asset.rows(&self.ground, self.runs.this, &mut self.group);
         }
         group.merge(std::mem::take(&mut self.group));
         self.heartbeat.taken(now);
@@ -400,12 +419,7 @@ impl Engine {
         }
         for line in self.assets.iter().flat_map(|asset| &asset.lines) {
             let own = line.trust.counters();
-            counters.clamped += own.clamped;
-            counters.restamped += own.restamped;
-            counters.stepped += own.stepped;
-            counters.rollover += own.rollover;
-            counters.floor_conflict += own.floor_conflict;
-            counters.held += own.held;
+            counters.add_trust(&own);
             for (reason, n) in tally::of_trust(own) {
                 counters.reject_many(reason, n);
             }
@@ -436,7 +450,7 @@ impl Engine {
         });
         troubled.collect()
     }
-    /// How many assets it has heard of.
+    /// How many assets it has heard of, in memory or not.
     pub fn assets(&self) -> usize {
         self.assets.len()
     }
@@ -465,8 +479,8 @@ impl Engine {
         id
     }
 
-    /// DEL-1: what will never be delivered is said, with exact ranges and why; then every
-    /// membership, because the server may have missed one.
+    /// DEL-1: what will never be delivered is said, with exact ranges and why. Every membership
+    /// must follow, because the server may have missed one: [`Engine::snapshot`].
     pub fn lost(&mut self, losses: &[Loss]) -> (Step, Vec<LossReport>) {
         let mut reported = Vec::new();
         let mut reasons: Vec<(Lane, &str)> = losses.iter().map(|l| (l.lane, &*l.reason)).collect();
@@ -483,16 +497,7 @@ impl Engine {
             };
             self.emit(Kind::EventsLost, Body { lost: Some(lost), ..Body::default() });
         }
-        self.snapshot();
         (std::mem::take(&mut self.step), reported)
-    }
-
-    /// `membership_snapshot` of every asset, as of its own number.
-    fn snapshot(&mut self) {
-        for asset in 0..self.assets.len() {
-            let body = self.assets[asset].snapshot(&self.ground);
-            self.emit(Kind::MembershipSnapshot, body);
-        }
     }
 
     /// `gateway_health`: the counters, for those who never look at a status.
@@ -522,23 +527,23 @@ impl Engine {
         }
     }
 
-    /// The asset of this id; `None` where there are too many.
-    fn asset_of(&mut self, id: &AssetId) -> Option<usize> {
+    /// The asset of this id, of which something has just been heard.
+    fn asset_of(&mut self, id: &AssetId) -> Known {
         if let Some(&ix) = self.by_id.get(id) {
-            return Some(ix);
+            let Some(asset) = self.assets.get_mut(ix) else { return Known::Away };
+            asset.heard = self.now;
+            return Known::Here(ix);
         }
         if self.assets.len() >= self.setup.assets_max(id) {
-            return None;
+            return Known::TooMany;
         }
-        let asset = Asset::new(id.clone(), &self.setup, &self.ground);
-        Some(self.add_asset(asset))
+        let asset = Asset::new(id.clone(), &self.setup, &self.ground, self.now);
+        Known::Here(self.add_asset(asset))
     }
 
     fn add_asset(&mut self, asset: Asset) -> usize {
-        let ix = self.assets.len();
-        self.by_id.insert(asset.id.clone(), ix);
-        self.assets.push(asset);
-        ix
+        self.by_id.insert(asset.id.clone(), self.assets.len());
+        self.assets.push(asset)
     }
 
     /// Fires every deadline earlier than `before`, each at its own time.

@@ -16,7 +16,7 @@ use crate::logic::crossing::observe::Side;
 use crate::logic::crossing::pair::Pair;
 use crate::logic::crossing::table::Begun;
 use crate::logic::event::{Body, GapCause, Kind, Start};
-use crate::logic::group::{AssetRow, LastRun, LayerRow, PairRow, Restored};
+use crate::logic::group::{LastRun, LayerRow, PairRow, Restored, Rows};
 use crate::logic::zones::Layer;
 use crate::units::{AssetId, LayerId, Span, ZoneId};
 
@@ -88,50 +88,72 @@ fn layer_row(layer: &Layer, before: Option<&LayerRow>) -> LayerRow {
 }
 
 /// A stored state that cannot be read is our own broken invariant.
-fn read<T: serde::de::DeserializeOwned>(what: &str, state: &str) -> T {
+pub(super) fn read<T: serde::de::DeserializeOwned>(what: &str, state: &str) -> T {
     serde_json::from_str(state).unwrap_or_else(|error| panic!("stored {what}: {error}: {state}"))
 }
 
 impl Engine {
-    /// Takes up every asset and pair that the store gave back.
-    pub(super) fn take_up(&mut self, restored: Restored, cause: GapCause, layers_changed: bool) {
+    /// Takes up what the store gave back. Each asset gets its number by its id, whether it is in
+    /// memory or was left.
+    pub(super) fn take_up(&mut self, restored: Restored, layers_changed: bool) {
         let mut pairs: HashMap<AssetId, Vec<PairRow>> = HashMap::new();
         for row in restored.pairs {
             pairs.entry(row.key.asset.clone()).or_default().push(row);
         }
+        // What becomes of those that were left is said in its turn: all pass one by one.
+        self.must_pass = layers_changed && !restored.left.is_empty();
+        let mut left = restored.left.into_iter().peekable();
         for row in restored.assets {
-            let own = pairs.remove(&row.asset).unwrap_or_default();
-            self.take_up_asset(row, own, cause, layers_changed);
+            let id = &row.asset;
+            self.leave_in_store(std::iter::from_fn(|| left.next_if(|other| other < id)));
+            let own = pairs.remove(id).unwrap_or_default();
+            if self.must_pass {
+                self.leave_in_store(std::iter::once(row.asset));
+                continue;
+            }
+            let asset = self.brought_up(Rows { asset: row, pairs: own }, layers_changed);
+            self.set_wheel(self.assets.len(), &asset);
+            self.add_asset(asset);
         }
+        self.leave_in_store(left);
+        self.wants_configured = self.lacks_configured().is_some();
         assert!(pairs.is_empty(), "a pair's asset is stored with it (STO-1)");
     }
 
-    fn take_up_asset(
-        &mut self,
-        row: AssetRow,
-        pairs: Vec<PairRow>,
-        cause: GapCause,
-        layers_changed: bool,
-    ) {
-        let mut stored: StoredAsset = read("asset", &row.state);
+    /// An asset as its rows say, under the layers in force and after every start since.
+    pub(super) fn brought_up(&mut self, rows: Rows, layers_changed: bool) -> Asset {
+        let mut stored: StoredAsset = read("asset", &rows.asset.state);
+        let mut changed = false;
         if layers_changed {
+            let before = stored.crossing.clone();
             stored.crossing.layers_changed(&self.ground);
+            changed = stored.crossing != before;
         }
         let last = stored.crossing.last;
         let mut kept = Vec::new();
-        for pair in pairs {
+        for pair in rows.pairs {
             kept.extend(self.take_up_pair(pair, last.as_ref()));
         }
+        changed |= kept.iter().any(|pair| pair.changed);
         let mut crossing = AssetCrossing::restored(stored.crossing, kept);
-        crossing.restarted(cause);
-        let asset = Asset::restored(&self.ground, row, crossing, stored.gate, stored.last_gnss);
-        let ix = self.add_asset(asset) as u32;
-        for (zone, votes) in self.assets[ix as usize].crossing.pairs.table.votes() {
-            // When the first was cast is not known on this boot: from now on it runs at most its
-            // whole time, to whoever looks.
-            let deadline = self.now + (votes.deadline - votes.first);
+        let run = stored.run.unwrap_or(self.runs.unmarked);
+        if run < self.runs.this {
+            let power = self.runs.powered > run;
+            crossing.restarted(if power { GapCause::Power } else { GapCause::Restart });
+        }
+        let state = (stored.gate, stored.last_gnss);
+        let mut asset = Asset::restored(&self.ground, rows.asset, crossing, state, self.now);
+        asset.dirty = changed;
+        asset
+    }
+
+    /// When the first was cast is not known on this boot: from this start on a vote runs at most
+    /// its whole time, to whoever looks.
+    pub(super) fn set_wheel(&mut self, number: usize, asset: &Asset) {
+        for (zone, votes) in asset.crossing.pairs.table.votes() {
+            let deadline = self.born + (votes.deadline - votes.first);
             let begun = Begun { zone, deadline: votes.deadline };
-            self.wheel.set(deadline, Ballot { asset: ix, since: self.now, begun });
+            self.wheel.set(deadline, Ballot { asset: number as u32, since: self.born, begun });
         }
     }
 

@@ -14,7 +14,7 @@ use crate::logic::health::{
     AssetStatus, Gauges, InsideStatus, LayerStatus, SourceState, SourceStatus, VoteStatus,
 };
 use crate::logic::latency::Histogram;
-use crate::units::{BootTime, EventTime};
+use crate::units::{BootTime, EventTime, Span};
 
 /// At most this many assets are shown: a status is one screen, and `--json` one answer.
 const ASSETS_SHOWN_MAX: usize = 100;
@@ -38,7 +38,7 @@ impl Engine {
         let own = &self.sources[source].tally;
         let mut counters = own.counters.clone();
         let (mut votes, mut waits) = (false, false);
-        for asset in &self.assets {
+        for asset in self.assets.iter() {
             let Some(line) = asset.lines.iter().find(|line| line.source == source) else {
                 continue;
             };
@@ -49,6 +49,9 @@ impl Engine {
                 let voter = usize::from(voting.voter()) == source;
                 (votes, waits) = (votes || voter, waits || !voter);
             }
+        }
+        for voter in self.assets.resting_votes(source) {
+            (votes, waits) = (votes || voter, waits || !voter);
         }
         let state = match (own.garbled, votes, waits) {
             (true, ..) => SourceState::Garbled,
@@ -76,6 +79,7 @@ impl Engine {
             let mark = asset.heap.watermark().filter(|mark| mark.step == newest.step)?;
             Some((newest.time - mark.time).secs_f64())
         });
+        let stale = self.assets.iter().filter(|own| self.is_stale(own, now));
         Gauges {
             held: lines.map(|line| line.trust.waiting() as u64).sum(),
             waiting: self.waiting,
@@ -84,7 +88,9 @@ impl Engine {
             live_pairs: self.pair_tables().map(|table| table.len() as u64).sum(),
             pending_pairs: self.pair_tables().map(|table| u64::from(table.running())).sum(),
             pending_age: self.pending_age(now).status(),
-            stale_assets: self.assets.iter().filter(|own| self.is_stale(own, now)).count() as u64,
+            stale_assets: (stale.count() + self.assets.stale_away(now)) as u64,
+            assets_in_memory: self.assets.here() as u64,
+            assets_in_store: self.assets.away() as u64,
         }
     }
 
@@ -96,16 +102,22 @@ impl Engine {
     fn pending_age(&self, now: BootTime) -> Histogram {
         let mut ages = Histogram::default();
         for ballot in self.wheel.iter() {
-            let table = &self.assets[ballot.asset as usize].crossing.pairs.table;
-            if table.is_running(ballot.begun) {
+            let asset = self.assets.get(ballot.asset as usize);
+            if asset.is_some_and(|own| own.crossing.pairs.table.is_running(ballot.begun)) {
                 ages.note(now - ballot.since);
             }
         }
         ages
     }
 
-    /// The asset's silence limit as of now, and whether it has been silent for longer.
+    /// Whether the asset has been silent for longer than its limit as of now.
     fn is_stale(&self, asset: &Asset, now: BootTime) -> bool {
+        let limit = self.limit_of(asset);
+        asset.last.is_none_or(|(_, at)| now - at > limit)
+    }
+
+    /// The asset's silence limit as of now.
+    pub(super) fn limit_of(&self, asset: &Asset) -> Span {
         let decide = &self.setup.decide;
         let source = asset.lines.first().map_or(0, |line| line.source);
         let interval = self.setup.sources.get(source).map_or(decide.stale_after, |s| s.interval);
@@ -115,8 +127,7 @@ impl Engine {
             stale_after: decide.stale_after,
             interval,
         };
-        let limit = asset.gate.silence_limit(&rules);
-        asset.last.is_none_or(|(_, at)| now - at > limit)
+        asset.gate.silence_limit(&rules)
     }
 
     /// How long fixes took until they were released, and until they were decided on.
@@ -139,7 +150,7 @@ impl Engine {
             speed_mps: fix.and_then(|fix| fix.speed_mps).map(f64::from),
             time: remembered.last_seen,
             time_quality: fix.map(|fix| fix.time_quality),
-            heard_s_ago: silent.map(crate::units::Span::secs_f64),
+            heard_s_ago: silent.map(Span::secs_f64),
             stale: self.is_stale(asset, now),
             live_pairs: asset.crossing.pairs.table.len() as u32,
             inside: self.inside(asset),

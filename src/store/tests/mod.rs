@@ -35,6 +35,7 @@ pub(super) fn options() -> OpenOptions {
         stream_seed: [1, 2, 3, 4, 5, 6, 7, 8],
         max_bytes: 64 * 1024 * 1024,
         max_age: Span::from_secs(90 * 86_400),
+        assets_in_memory: usize::MAX,
         clock: || boot(0),
     }
 }

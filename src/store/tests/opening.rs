@@ -213,3 +213,72 @@ fn reading_a_file_leaves_it_as_it_is() {
     let error = ReadOnly::open(&path.with_extension("none")).err().unwrap();
     assert!(error.to_string().contains("there is no store here"), "{error}");
 }
+
+/// A row that is several starts old is told of the power that was off in one of them; a release
+/// that does not count starts wrote all of its rows at each.
+#[test]
+fn sto_1_starts_are_counted_from_the_last_power_up() {
+    let (_dir, path) = dir();
+    let start = |boot_id: &str| {
+        let options = OpenOptions { boot_id: boot_id.into(), ..options() };
+        let (world, restored) = World::with(&path, &options);
+        world.store.close_clean(boot(30), wall(3_000)).unwrap();
+        (restored.runs.this, restored.runs.powered, restored.runs.unmarked)
+    };
+    let older = |boot_id: &str| {
+        let conn = Connection::open(&path).unwrap();
+        conn.execute(
+            "INSERT INTO run (boot_id, software, started_boot_ns, last_commit_boot_ns,
+             last_commit_wall_ns) VALUES (?1, 'older', 0, 0, 0)",
+            [boot_id],
+        )
+        .unwrap();
+    };
+    assert_eq!(start("a"), (1, 1, 0));
+    assert_eq!(start("a"), (2, 1, 0));
+    assert_eq!(start("b"), (3, 3, 0));
+    assert_eq!(start("b"), (4, 3, 0));
+    older("b");
+    assert_eq!(start("b"), (6, 5, 5), "what the older one wrote has seen every power-up");
+    assert_eq!(start("c"), (7, 7, 5));
+    for run in 8..40 {
+        assert_eq!(start("c"), (run, 7, if run < 22 { 5 } else { run - 17 }));
+    }
+}
+
+/// More than memory holds: those heard last come back, the others are named; each can be read.
+#[test]
+fn sto_4_a_start_gives_back_those_heard_last() {
+    let (_dir, path) = dir();
+    let mut world = World::start(&path);
+    let mut group = world.cross(1, 100);
+    for (name, secs) in [("bus", 300), ("car", 50), ("dog", 200)] {
+        let id = AssetId::new(name).unwrap();
+        group.assets.push(AssetRow { asset: id, ..asset(secs) });
+    }
+    world.commit(&group);
+    let van = AssetId::new("van").unwrap();
+    let rows = world.store.asset(&van).unwrap();
+    assert_eq!((rows.asset, rows.pairs), (asset(100), group.pairs.clone()));
+    let ids = |after, most| -> Vec<String> {
+        let page = world.store.assets(after, most).unwrap();
+        page.into_iter().map(|rows| rows.asset.asset.to_string()).collect()
+    };
+    assert_eq!(ids(None, 2), ["bus", "car"]);
+    assert_eq!(ids(Some(&AssetId::new("car").unwrap()), 9), ["dog", "van"]);
+    assert!(world.store.asset(&AssetId::new("cat").unwrap()).is_err());
+    world.store.close_clean(boot(30), wall(3_000)).unwrap();
+    for (keep, here, left) in [
+        (4, vec!["bus", "car", "dog", "van"], vec![]),
+        (2, vec!["bus", "dog"], vec!["car", "van"]),
+        (0, vec![], vec!["bus", "car", "dog", "van"]),
+    ] {
+        let (world, restored) =
+            World::with(&path, &OpenOptions { assets_in_memory: keep, ..options() });
+        let found: Vec<&str> = restored.assets.iter().map(|row| row.asset.as_str()).collect();
+        assert_eq!(found, here);
+        assert_eq!(restored.left.iter().map(AssetId::as_str).collect::<Vec<_>>(), left);
+        assert_eq!(restored.pairs.len(), usize::from(here.contains(&"van")));
+        world.store.close_clean(boot(30), wall(3_000)).unwrap();
+    }
+}

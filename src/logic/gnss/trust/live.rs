@@ -6,7 +6,7 @@
 use super::date::{Dates, nearest};
 use super::floor::{Standing, is_cold_start, undo_rollover};
 use super::held::Held;
-use super::offset::{Disagreement, Offset, Run, Running, Skew, tolerance};
+use super::offset::{self, Disagreement, Offset, Run, Running, Skew, tolerance};
 use super::{Around, AssetClock, Mode, Settled, Stamp};
 use crate::logic::event::TimeQuality;
 use crate::units::{BootTime, EventTime, Span};
@@ -32,6 +32,15 @@ pub(super) struct Live<T> {
     accusers: Option<Run>,
 }
 
+/// A [`Live`] that holds no fix, in less room.
+#[derive(Clone, Debug)]
+pub(super) struct Resting {
+    mode: Mode,
+    running: Option<offset::Resting>,
+    dates: Dates,
+    accusers: Option<Box<Run>>,
+}
+
 /// A stamp's own time, as far as it has one.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
@@ -44,6 +53,20 @@ struct Reading {
 impl<T: Copy> Live<T> {
     pub(super) fn new(mode: Mode) -> Self {
         Self { mode, running: None, held: Held::new(), dates: Dates::default(), accusers: None }
+    }
+
+    /// The same in less room; what is held is not in it.
+    pub(super) fn rest(self) -> Resting {
+        let Self { mode, running, dates, accusers, held: _ } = self;
+        let (running, accusers) = (running.map(Running::rest), accusers.map(Box::new));
+        Resting { mode, running, dates, accusers }
+    }
+
+    /// Goes on where it rested.
+    pub(super) fn wake(resting: Resting) -> Self {
+        let Resting { mode, running, dates, accusers } = resting;
+        let (running, accusers) = (running.map(Running::wake), accusers.map(|run| *run));
+        Self { mode, running, held: Held::new(), dates, accusers }
     }
 
     pub(super) fn waiting(&self) -> usize {

@@ -154,12 +154,45 @@ pub struct Trust<T> {
     counters: TrustCounters,
 }
 
+/// A clock of which nobody speaks, in less room.
+#[derive(Clone, Debug)]
+pub struct Resting(AtRest);
+
+#[derive(Clone, Debug)]
+enum AtRest {
+    Live(live::Resting),
+    Recording(recording::Resting),
+}
+
 impl<T: Copy> Trust<T> {
     /// A source not heard yet.
     pub fn new(mode: Mode) -> Self {
         let machine = match mode {
             Mode::Serial | Mode::Network => Machine::Live(Live::new(mode)),
             Mode::Fixes => Machine::Recording(Recording::new()),
+        };
+        Self { machine, counters: TrustCounters::default() }
+    }
+
+    /// Whether nothing waits here and nothing is wrong: such a clock may rest.
+    pub fn is_settled(&self) -> bool {
+        self.degraded().is_none()
+    }
+
+    /// All that a settled clock knows, in less room, but for its counters: those are whoever's
+    /// lets it rest.
+    pub fn rest(self) -> Resting {
+        match self.machine {
+            Machine::Live(live) => Resting(AtRest::Live(live.rest())),
+            Machine::Recording(own) => Resting(AtRest::Recording(own.rest())),
+        }
+    }
+
+    /// Goes on where it rested, counting from zero.
+    pub fn wake(resting: Resting) -> Self {
+        let machine = match resting.0 {
+            AtRest::Live(live) => Machine::Live(Live::wake(live)),
+            AtRest::Recording(own) => Machine::Recording(Recording::wake(own)),
         };
         Self { machine, counters: TrustCounters::default() }
     }

@@ -204,6 +204,33 @@ impl Running {
         self.offset
     }
 
+    /// The same in less room.
+    pub(super) fn rest(self) -> Resting {
+        Resting {
+            offset: self.offset,
+            confirmed_at: self.confirmed_at,
+            rests_on: self.rests_on,
+            seen: self.recent.seen,
+            falling: self.recent.falling.into_iter().collect(),
+            runs: [self.behind, self.agreeing, self.late].map(|run| run.map(Box::new)),
+        }
+    }
+
+    /// Goes on where it rested.
+    pub(super) fn wake(resting: Resting) -> Self {
+        let [behind, agreeing, late] = resting.runs.map(|run| run.map(|run| *run));
+        let falling = resting.falling.into_vec().into();
+        Self {
+            offset: resting.offset,
+            confirmed_at: resting.confirmed_at,
+            rests_on: resting.rests_on,
+            recent: Recent { falling, seen: resting.seen },
+            behind,
+            agreeing,
+            late,
+        }
+    }
+
     /// Compares a fix with the estimate: `skew` plus 100 ppm since it was last confirmed.
     pub(super) fn skew(&self, at: BootTime, offset: Offset, skew: Span) -> Skew {
         let ahead = offset.ahead_of(self.offset);
@@ -301,6 +328,17 @@ impl Running {
     fn resting_on(run: Run) -> Self {
         Self { rests_on: run.fixes, ..Self::new(run.last_at, run.most) }
     }
+}
+
+/// A [`Running`] in less room: most runs are not there at most times.
+#[derive(Clone, Debug)]
+pub(super) struct Resting {
+    offset: Offset,
+    confirmed_at: BootTime,
+    rests_on: u32,
+    seen: u32,
+    falling: Box<[(u32, BootTime, Offset)]>,
+    runs: [Option<Box<Run>>; 3],
 }
 
 /// A fix outside the tolerance.

@@ -30,9 +30,27 @@ pub(super) struct Recording<T> {
     late: Option<LateRun>,
 }
 
+/// A [`Recording`] that holds no fix, in less room.
+#[derive(Clone, Debug)]
+pub(super) struct Resting {
+    last: Option<EventTime>,
+    late: Option<Box<LateRun>>,
+}
+
 impl<T: Copy> Recording<T> {
     pub(super) fn new() -> Self {
         Self { last: None, undated: Held::new(), late: None }
+    }
+
+    /// The same in less room; what waits for a date is not in it.
+    pub(super) fn rest(self) -> Resting {
+        Resting { last: self.last, late: self.late.map(Box::new) }
+    }
+
+    /// Goes on where it rested.
+    pub(super) fn wake(resting: Resting) -> Self {
+        let Resting { last, late } = resting;
+        Self { last, undated: Held::new(), late: late.map(|run| *run) }
     }
 
     pub(super) fn waiting(&self) -> usize {
