@@ -207,7 +207,7 @@ fn zones(page: &mut String, status: &Status) {
     if status.gauges.assets_in_store > 0 {
         let (here, away) = (status.gauges.assets_in_memory, status.gauges.assets_in_store);
         let text = format!(
-            "{} assets in memory, {} silent ones in the store",
+            "{} assets in memory; {} not heard for longer are in the store until they are",
             grouped(here),
             grouped(away)
         );
