@@ -287,12 +287,12 @@ impl Engine {
 
     /// An engine that goes on where its store left off (STO-4).
     pub fn start(setup: Setup, layers: &[Arc<Layer>], restored: Restored, birth: &Birth) -> Self {
-        Self::resume(setup, layers, restored, birth, None).0
+        Self::start_from(setup, layers, restored, birth, None).0
     }
 
     /// The same, going on from a checkpoint that was opened for this very start (STO-3); with
     /// why not, where the layers at hand are not those it was made under.
-    pub fn resume(
+    pub fn start_from(
         setup: Setup,
         layers: &[Arc<Layer>],
         restored: Restored,
