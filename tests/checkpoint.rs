@@ -106,7 +106,8 @@ fn killed(sent: &[Sent], setup: Setup, chance: &mut Chance) -> Life {
         gateway.hear_from(one.source, one.t, one.record.clone());
         if chance.unit() < 0.5 && gateway.keep() {
             (kept_at, kept_commit) = (ix, gateway.commits());
-            let status = gateway.life().engine.asset_status(geofenced::units::BootTime::from_nanos(0));
+            let status =
+                gateway.life().engine.asset_status(geofenced::units::BootTime::from_nanos(0));
             open = status.iter().filter(|own| !own.votes.is_empty()).count();
         }
         let due = chance.unit() < 0.05 && one.t > killed_at + 61.0;
@@ -223,7 +224,7 @@ fn sto_3_a_restart_goes_on_where_the_checkpoint_was() {
 }
 
 const IN: Place = (48.0005, 11.0015);
-const OUT: Place = (48.0005, 11.0030);
+const OUT: Place = (48.0005, 11.0026);
 
 /// A gateway that has cast one of three votes, with that in a checkpoint and not in the store.
 fn mid_vote() -> Gateway {
@@ -283,7 +284,7 @@ fn sto_3_what_is_not_this_starts_is_ignored() {
         gateway.commit();
         // What came of the vote is in the store: it is voted away there.
         hear(gateway, 8.9, OUT);
-        gateway.pass(9.5);
+        gateway.pass(9.8);
         gateway.commit();
         gateway.kept = kept;
         gateway.kill(0.0);
@@ -292,7 +293,7 @@ fn sto_3_what_is_not_this_starts_is_ignored() {
     let clean = |gateway: &mut Gateway| {
         let kept = gateway.kept.take();
         hear(gateway, 8.9, OUT);
-        gateway.stop_and(9.5, |_| {});
+        gateway.stop_and(9.8, |_| {});
         gateway.kept = kept;
         gateway.kill(0.0);
     };

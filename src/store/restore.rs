@@ -12,7 +12,9 @@ use super::error::{At, StoreError};
 use super::lane::LaneState;
 use super::read::ReadOnly;
 use crate::logic::event::Lane;
-use crate::logic::group::{AssetRow, CommitNumber, Ended, LastRun, LayerRow, PairKey, PairRow, Restored, Rows, Runs};
+use crate::logic::group::{
+    AssetRow, CommitNumber, Ended, LastRun, LayerRow, PairKey, PairRow, Restored, Rows, Runs,
+};
 use crate::units::{AssetId, BootTime, EventTime, LayerId, StreamId, WallTime, ZoneId, ZoneKey};
 
 /// The stream and the gateway of the store, where it has them yet.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use geofenced::logic::config::{Decide, PositionDetail, TimeRules};
 use geofenced::logic::engine::{
-    Birth, Checkpoint, Engine, Feed, FixReport, HeartbeatRules, Ignored, Input, Setup, SourceSetup, Step, Telemetry,
-    Trusting, UNRANKED,
+    Birth, Checkpoint, Engine, Feed, FixReport, HeartbeatRules, Ignored, Input, Setup, SourceSetup,
+    Step, Telemetry, Trusting, UNRANKED,
 };
 use geofenced::logic::event::{Event, Lane};
 use geofenced::logic::gnss::FixQuality;
@@ -227,7 +227,8 @@ impl Gateway {
         let kept = self.kept.take();
         let open = |bytes: Vec<u8>| Checkpoint::open(&bytes, &self.setup, &restored, &birth);
         let found = kept.map(open);
-        self.found.extend(found.iter().map(|found| found.as_ref().map(|_| ()).map_err(Clone::clone)));
+        self.found
+            .extend(found.iter().map(|found| found.as_ref().map(|_| ()).map_err(Clone::clone)));
         let (setup, found) = (self.setup.clone(), found.and_then(Result::ok));
         let (engine, _) = Engine::start_from(setup, &self.layers, restored, &birth, found);
         let (group, pending) = (Group::default(), Vec::new());
