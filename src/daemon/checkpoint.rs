@@ -34,7 +34,7 @@ pub(super) struct Keeper {
     /// The last goes on from a commit that is no longer the store's last.
     stale: bool,
     /// When the last was written, and how long that took.
-    last: Option<(BootTime, Span)>,
+    last: (BootTime, Span),
     failing: bool,
     /// How many this start did not go on with.
     pub(super) ignored: u64,
@@ -56,7 +56,7 @@ impl Keeper {
             boot_id: birth.boot_id.clone(),
             heard: false,
             stale: true,
-            last: None,
+            last: (birth.boot, Span::ZERO),
             failing: false,
             ignored: 0,
         };
@@ -101,18 +101,18 @@ impl Keeper {
     }
 
     /// When the next is due. Deadlines need none: they fire again at their own time.
-    fn due(&self, now: BootTime) -> Option<BootTime> {
+    fn due(&self) -> Option<BootTime> {
         if !self.heard && !self.stale {
             return None;
         }
-        let Some((last, took)) = self.last else { return Some(now) };
+        let (last, took) = self.last;
         let pause = if self.stale { Span::ZERO } else { EVERY };
         Some(last + pause.max(took.times(REST_TIMES)))
     }
 
     fn wrote(&mut self, now: BootTime, result: std::io::Result<()>) {
         (self.heard, self.stale) = (false, false);
-        self.last = Some((now, clock::boot_now() - now));
+        self.last = (now, clock::boot_now() - now);
         match result {
             Ok(()) if self.failing => info!("checkpoint: written again"),
             Err(error) if !self.failing => {
@@ -133,8 +133,7 @@ impl Pipeline {
     /// When the loop is to wake for it.
     pub(super) fn keep_due(&self) -> Option<BootTime> {
         // What waits for a commit wakes the loop itself.
-        let due = self.keeper.due(clock::boot_now());
-        due.filter(|_| self.group.is_empty())
+        self.keeper.due().filter(|_| self.group.is_empty())
     }
 
     /// Writes the checkpoint, if it is due.
