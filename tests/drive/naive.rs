@@ -247,7 +247,7 @@ impl Story<'_> {
             self.bracket(&mut event, !side, interval_s);
             let observed = event.certainty.as_deref() == Some("observed");
             let own = event.not_before.expect("every crossing has a near end");
-            self.pair.fallback = if observed { own } else { first_vote };
+            self.pair.fallback = if observed { own } else { own.max(first_vote) };
         }
         self.pair.dwell = self.zone.dwell_s.filter(|_| side).map(|dwell_s| {
             event.at.unwrap_or(confirmed_at) + (dwell_s * SECOND as f64).round() as i64

@@ -44,17 +44,21 @@ enum Between {
 struct Kept {
     group: Group,
     next_seq: u64,
+    /// Its starts, all on one boot.
+    runs: u64,
 }
 
 impl Kept {
     fn new() -> Self {
-        Self { group: Group::default(), next_seq: 1 }
+        Self { group: Group::default(), next_seq: 1, runs: 0 }
     }
 
-    fn start(&self, story: &Story, now: BootTime) -> Engine {
+    fn start(&mut self, story: &Story, now: BootTime) -> Engine {
+        self.runs += 1;
         let mut restored = Restored::nothing(StreamId::new("x").unwrap());
         if self.next_seq > 1 || !self.group.layers.is_empty() {
             restored.fresh = false;
+            restored.runs.this = self.runs;
             restored.next_seq = self.next_seq;
             restored.assets.clone_from(&self.group.assets);
             restored.pairs.clone_from(&self.group.pairs);

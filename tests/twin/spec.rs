@@ -227,8 +227,13 @@ impl Twin {
             let share = a.d_m.abs() / (a.d_m.abs() + b.d_m.abs());
             self.latest(from + ((b.t - from) as f64 * share) as i64, j)
         });
-        let heard = self.heard.windows(2).rev().take_while(|two| two[0].1 >= before);
-        let gap = heard.map(|two| (two[0].0, two[1].0)).max_by_key(|(from, to)| to - from);
+        // BRK-1: by time, whichever clock it is of.
+        let heard = self.heard.windows(2).rev().map(|two| {
+            let from = self.latest(two[0].0, two[0].1);
+            (from, from + (two[1].0 - two[0].0).max(0))
+        });
+        let within = heard.take_while(|(from, _)| *from >= not_before);
+        let gap = within.max_by_key(|(from, to)| to - from);
         let gap = gap.expect("a bracket holds a fix");
         let long = gap.1 - gap.0;
         let limit = (300 * S).max(3 * self.interval(i));
@@ -259,7 +264,9 @@ impl Twin {
             self.visit = Some((opens, at.unwrap_or(confirmed_at), false));
         }
         let observed = certainty == "observed";
-        self.fallback = if observed { (before, not_before, i) } else { (votes[0].1, first, i) };
+        let own = (before, not_before, i);
+        let voted = (votes[0].1, first, i);
+        self.fallback = if observed || not_before > first { own } else { voted };
         self.committed = Some((!committed, i));
     }
 

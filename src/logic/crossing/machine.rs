@@ -259,9 +259,9 @@ fn settle(
     }
     match (pair.run, votes) {
         (Some(run), _) if run.side == side && run.len >= 2 => clear_of_boundary(pair, fix.time),
-        // Not observed: its own near end says little, its first vote does.
+        // Not observed: its own near end may say little, then its first vote does.
         (_, Some(votes)) if commit.certainty != Certainty::Observed => {
-            pair.not_before = votes.first;
+            pair.not_before = pair.not_before.max(votes.first);
         }
         _ => {}
     }
