@@ -147,7 +147,10 @@ impl Pipeline {
         let result = match bytes {
             Some(bytes) => files::replace(&self.keeper.path, &bytes),
             // The one before would only be found stale.
-            None => Ok(self.keeper.remove()),
+            None => {
+                self.keeper.remove();
+                Ok(())
+            }
         };
         let failed = result.is_err();
         self.keeper.wrote(begun, result);
