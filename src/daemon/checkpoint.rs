@@ -144,13 +144,12 @@ impl Pipeline {
         let begun = clock::boot_now();
         let commit = self.store.last_commit();
         let bytes = self.engine.checkpoint(&self.keeper.boot_id, commit, now);
-        let result = match bytes {
-            Some(bytes) => files::replace(&self.keeper.path, &bytes),
+        let result = if let Some(bytes) = bytes {
+            files::replace(&self.keeper.path, &bytes)
+        } else {
             // The one before would only be found stale.
-            None => {
-                self.keeper.remove();
-                Ok(())
-            }
+            self.keeper.remove();
+            Ok(())
         };
         let failed = result.is_err();
         self.keeper.wrote(begun, result);
