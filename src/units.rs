@@ -372,7 +372,7 @@ id! {
 }
 
 /// A zone is known as (layer, zone).
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ZoneKey {
     /// The layer that holds it.
     pub layer: LayerId,

@@ -16,6 +16,7 @@ use tracing::{error, info, warn};
 use crate::edge::{clock, control, systemd};
 use crate::logic::config::Config;
 
+mod checkpoint;
 mod desk;
 mod error;
 mod memory;

@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tracing::{error, info, warn};
 
+use super::checkpoint::Keeper;
 use super::desk::Request;
 use super::error::DaemonError;
 use super::memory::{self, Snapshot};
@@ -107,6 +108,8 @@ pub(super) struct Pipeline {
     rounds: [Round; 2],
     /// A membership snapshot that is being made.
     pub(super) snapshot_at: Option<Snapshot>,
+    /// What a restart goes on with.
+    pub(super) keeper: Keeper,
     /// When the kernel is asked next whether the system clock is synchronised (TIME-5).
     system_at: BootTime,
 }
@@ -157,7 +160,10 @@ impl Pipeline {
         if let Some(aside) = &restored.set_aside {
             warn!("store set aside as {}: {}", aside.path.display(), aside.detail);
         }
-        let engine = Engine::start(prepared.setup, &prepared.layers, restored, &birth);
+        let (mut keeper, found) = Keeper::start(config, &prepared.setup, &restored, &birth);
+        let (engine, ignored) =
+            Engine::start_from(prepared.setup, &prepared.layers, restored, &birth, found);
+        keeper.said(ignored.as_ref());
         for (layer, before, version) in engine.layers_not_grown() {
             warn!("layer {layer} was changed but its version went {before} -> {version}");
         }
@@ -192,6 +198,7 @@ impl Pipeline {
             pinged: birth.boot,
             retry_at: None,
             system_at: birth.boot,
+            keeper,
             rounds: [
                 Round::new(birth.boot, config.events.snapshot_every, Input::Snapshot),
                 Round::new(birth.boot, config.events.health_every, Input::Health),
@@ -248,6 +255,7 @@ impl Pipeline {
             self.take(step);
             self.make_rounds(now)?;
             self.commit_if_due(now)?;
+            self.keep(now);
         }
     }
 
@@ -289,6 +297,7 @@ impl Pipeline {
             self.engine.next_deadline(),
             self.commit_due(),
             self.rounds.iter().map(|round| round.next).min(),
+            self.keep_due(),
             self.watchdog.map(|interval| self.pinged + Span::from(interval / 3)),
         ];
         let deadline = deadlines.into_iter().flatten().min();
@@ -332,6 +341,7 @@ impl Pipeline {
                 return Ok(0);
             }
         };
+        self.keeper.heard();
         self.take(step);
         self.recall()?;
         Ok(len)
@@ -375,6 +385,7 @@ impl Pipeline {
                     self.report.store_error = None;
                 }
                 self.report.committed = now;
+                self.keeper.committed();
                 self.report.waits.committed(clock::boot_now());
                 let group = std::mem::take(&mut self.group);
                 self.engine.forget(ASSETS_IN_MEMORY);
@@ -472,8 +483,9 @@ impl Pipeline {
                 let now = clock::boot_now();
                 let lost_chunks = self.lost_chunks.load(Ordering::Relaxed) as u64;
                 let record = self.tee.status(now);
-                let status =
+                let mut status =
                     self.report.status(now, &self.engine, &self.store, lost_chunks, record);
+                status.counters.checkpoints_ignored = self.keeper.ignored;
                 let _ = answer.send(Box::new(status));
             }
             Request::Record(answer) => {
@@ -541,7 +553,10 @@ impl Pipeline {
             self.serve_last(handle, deadline);
         }
         match self.store.close_clean(clock::boot_now(), clock::wall_now()) {
-            Ok(()) => Ended::Clean,
+            Ok(()) => {
+                self.keeper.remove();
+                Ended::Clean
+            }
             Err(error) => Ended::Failed(Box::new(error.into())),
         }
     }

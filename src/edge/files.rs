@@ -4,7 +4,8 @@
 //! and what is wrong with it. Does not know: what is in them.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
@@ -89,6 +90,23 @@ pub fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
 pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, FileError> {
     String::from_utf8(read_bytes(path, bytes_max)?)
         .map_err(|e| FileError::NotText { path: path.into(), at: e.utf8_error().valid_up_to() })
+}
+
+/// Puts a file of these bytes in the place of whatever was at `path`, for its owner alone: whoever
+/// reads sees the one before or this one. Not flushed: a power cut may leave anything.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    let written = File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&beside, path));
+    written.inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
 /// The files that `pattern` names, sorted. A path without `*` or `?` names itself, there or not;

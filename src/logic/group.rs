@@ -6,11 +6,13 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::logic::event::{Event, Lane};
 use crate::units::{AssetId, BootTime, EventTime, LayerId, StreamId, WallTime, ZoneId, ZoneKey};
 
 /// The key of all crossing state (PAIR-3).
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct PairKey {
     /// Whom it is about.
     pub asset: AssetId,
@@ -19,7 +21,7 @@ pub struct PairKey {
 }
 
 /// All that a live pair holds (STO-1).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PairRow {
     /// Its key.
     pub key: PairKey,
@@ -34,7 +36,7 @@ pub struct PairRow {
 }
 
 /// All that an asset holds beside its pairs.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AssetRow {
     /// Its key.
     pub asset: AssetId,
@@ -181,6 +183,26 @@ pub struct LastRun {
     pub software: String,
 }
 
+/// One commit of a store, by which a checkpoint is known to go on from it (STO-3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CommitNumber {
+    /// The run that made it. A release that does not count commits still begins a run.
+    pub run: u64,
+    /// Which of that run's, from 1; 0 where it made none.
+    pub commit: u64,
+}
+
+/// A run that is over, as far as a crash loop shows in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// The kernel's boot id.
+    pub boot_id: String,
+    /// When it started.
+    pub started: BootTime,
+    /// Whether it said goodbye.
+    pub clean: bool,
+}
+
 /// The starts of this store, by number. An asset's row bears the number of the run that wrote it;
 /// it may be many starts old, where the asset is silent and was left in the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -214,6 +236,10 @@ pub struct Restored {
     pub layers: Vec<LayerRow>,
     /// The run before this one; `None` at the first start.
     pub last_run: Option<LastRun>,
+    /// That run's last commit.
+    pub last_commit: Option<CommitNumber>,
+    /// The last two runs, newest first.
+    pub ended: Vec<Ended>,
     /// Whether the store was made by this start: nothing was believed.
     pub fresh: bool,
     /// Why an older store had to be left behind, where that is why it is fresh.
@@ -233,6 +259,8 @@ impl Restored {
             runs: Runs { this: 1, powered: 1, unmarked: 0 },
             layers: Vec::new(),
             last_run: None,
+            last_commit: None,
+            ended: Vec::new(),
             fresh: true,
             set_aside: None,
         }

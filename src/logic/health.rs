@@ -46,6 +46,8 @@ pub struct Counters {
     pub takeovers: u64,
     /// Bytes chunks that a source lost because the loop was behind.
     pub chunks_lost: u64,
+    /// Checkpoints that a start found and did not go on with (STO-3).
+    pub checkpoints_ignored: u64,
 }
 
 impl Counters {

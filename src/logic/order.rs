@@ -28,7 +28,7 @@ pub struct Watermark {
 }
 
 /// What is put in order.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Entry<T> {
     /// The asset's step number when it came.
     pub step: u32,

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::logic::event::Lane;
-use crate::logic::group::{Batch, Group, Loss, Restored, Rows};
+use crate::logic::group::{Batch, CommitNumber, Group, Loss, Restored, Rows};
 use crate::units::{AssetId, BootTime, Span, StreamId, WallTime};
 
 pub use error::StoreError;
@@ -55,6 +55,8 @@ pub struct Store {
     path: PathBuf,
     stream: StreamId,
     run: i64,
+    /// How many commits this run has made.
+    commits: u64,
     lanes: [LaneState; 2],
     /// Time that daemons have run on this store: what the spool's age counts in. No receiver and no
     /// system clock can push it.
@@ -102,6 +104,7 @@ impl Store {
             path,
             stream,
             run,
+            commits: 0,
             lanes,
             age,
             aged_at: options.now_boot,
@@ -130,7 +133,8 @@ impl Store {
         let started = (self.clock)();
         let mut lanes = self.lanes;
         let age = self.age + (now_boot - self.aged_at).max(Span::ZERO);
-        let run = Run { row: self.run, now_boot, now_wall, clean: false };
+        let commits = self.commits + 1;
+        let run = Run { row: self.run, commits, now_boot, now_wall, clean: false };
         let done = self.transact(group, &run, &mut lanes, age);
         let took = (self.clock)() - started;
         self.meters.slowest_commit = self.meters.slowest_commit.max(took);
@@ -145,7 +149,7 @@ impl Store {
                 return Err(error);
             }
         };
-        self.lanes = lanes;
+        (self.lanes, self.commits) = (lanes, commits);
         (self.age, self.aged_at) = (age, now_boot.max(self.aged_at));
         let bytes = self.meter_commit();
         let events = group.events.len() as u32;
@@ -217,7 +221,8 @@ impl Store {
 
     /// Notes that the run ends as it should and moves the WAL. Consumes the store.
     pub fn close_clean(mut self, now_boot: BootTime, now_wall: WallTime) -> Result<(), StoreError> {
-        let run = Run { row: self.run, now_boot, now_wall, clean: true };
+        let commits = self.commits + 1;
+        let run = Run { row: self.run, commits, now_boot, now_wall, clean: true };
         let mut lanes = self.lanes;
         self.transact(&Group::default(), &run, &mut lanes, self.age)?;
         let at = At { path: &self.path, doing: "closing" };
@@ -326,6 +331,11 @@ impl Store {
         read::newest(&self.conn, lane, query).map_err(|error| at.sql(error))
     }
 
+    /// The last commit, by which a checkpoint is known to go on from it (STO-3).
+    pub fn last_commit(&self) -> CommitNumber {
+        CommitNumber { run: self.run.cast_unsigned(), commit: self.commits }
+    }
+
     /// The stream that events belong to.
     pub fn stream(&self) -> &StreamId {
         &self.stream
@@ -371,6 +381,7 @@ impl Store {
 /// This process's row: how far its last commit came.
 struct Run {
     row: i64,
+    commits: u64,
     now_boot: BootTime,
     now_wall: WallTime,
     clean: bool,
@@ -379,13 +390,14 @@ struct Run {
 impl Run {
     fn write(&self, tx: &Transaction<'_>) -> rusqlite::Result<()> {
         tx.prepare_cached(
-            "UPDATE run SET last_commit_boot_ns = ?1, last_commit_wall_ns = ?2, clean = ?3
-             WHERE run = ?4",
+            "UPDATE run SET last_commit_boot_ns = ?1, last_commit_wall_ns = ?2, clean = ?3,
+             commits = ?4 WHERE run = ?5",
         )?
         .execute(params![
             self.now_boot.nanos(),
             self.now_wall.nanos(),
             self.clean,
+            self.commits.cast_signed(),
             self.row
         ])?;
         Ok(())

@@ -34,8 +34,11 @@ const STEPS_PER_MAJOR: i64 = 1_000;
 /// The major that this release reads and writes.
 pub(super) const FORMAT_MAJOR: i64 = 1;
 /// Every step of this major: the `user_version` it leads to, and how.
-const MIGRATIONS: &[(i64, &str)] =
-    &[(1_001, include_str!("migrations/1001.sql")), (1_002, include_str!("migrations/1002.sql"))];
+const MIGRATIONS: &[(i64, &str)] = &[
+    (1_001, include_str!("migrations/1001.sql")),
+    (1_002, include_str!("migrations/1002.sql")),
+    (1_003, include_str!("migrations/1003.sql")),
+];
 
 /// The page cap is a backstop behind the quota: twice the spool, for half-empty pages and
 /// indexes, and room for 100,000 pairs and zones.

@@ -12,7 +12,9 @@ use super::error::{At, StoreError};
 use super::lane::LaneState;
 use super::read::ReadOnly;
 use crate::logic::event::Lane;
-use crate::logic::group::{AssetRow, LastRun, LayerRow, PairKey, PairRow, Restored, Rows, Runs};
+use crate::logic::group::{
+    AssetRow, CommitNumber, Ended, LastRun, LayerRow, PairKey, PairRow, Restored, Rows, Runs,
+};
 use crate::units::{AssetId, BootTime, EventTime, LayerId, StreamId, WallTime, ZoneId, ZoneKey};
 
 /// The stream and the gateway of the store, where it has them yet.
@@ -41,6 +43,8 @@ pub(super) fn believed(
         runs: Runs { this: 0, powered: 0, unmarked: 0 },
         layers: layers(conn).map_err(sql)?,
         last_run: last_run(conn).map_err(sql)?,
+        last_commit: last_commit(conn).map_err(sql)?,
+        ended: ended(conn).map_err(sql)?,
         fresh: false,
         set_aside: None,
     })
@@ -235,6 +239,24 @@ fn last_run(conn: &Connection) -> rusqlite::Result<Option<LastRun>> {
         },
     )
     .optional()
+}
+
+/// The last commit of the last run.
+fn last_commit(conn: &Connection) -> rusqlite::Result<Option<CommitNumber>> {
+    conn.query_row("SELECT run, commits FROM run ORDER BY run DESC LIMIT 1", (), |row| {
+        let (run, commit): (i64, i64) = (row.get(0)?, row.get(1)?);
+        Ok(CommitNumber { run: run.cast_unsigned(), commit: commit.cast_unsigned() })
+    })
+    .optional()
+}
+
+/// The last runs, newest first.
+fn ended(conn: &Connection) -> rusqlite::Result<Vec<Ended>> {
+    let sql = "SELECT boot_id, started_boot_ns, clean FROM run ORDER BY run DESC LIMIT 2";
+    rows(conn, sql, |row| {
+        let started = BootTime::from_nanos(row.get(1)?);
+        Ok(Ended { boot_id: row.get(0)?, started, clean: row.get(2)? })
+    })
 }
 
 /// How many events wait in a store that was set aside, as far as it can be read.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use geofenced::logic::config::{Decide, PositionDetail, TimeRules};
 use geofenced::logic::engine::{
-    Birth, Engine, Feed, FixReport, HeartbeatRules, Input, Setup, SourceSetup, Step, Telemetry,
-    Trusting, UNRANKED,
+    Birth, Checkpoint, Engine, Feed, FixReport, HeartbeatRules, Ignored, Input, Setup, SourceSetup,
+    Step, Telemetry, Trusting, UNRANKED,
 };
 use geofenced::logic::event::{Event, Lane};
 use geofenced::logic::gnss::FixQuality;
@@ -143,6 +143,10 @@ pub(crate) struct Gateway {
     ledger: Ledger,
     /// Assets in memory.
     most: usize,
+    /// The checkpoint of the process that ran last.
+    pub(crate) kept: Option<Vec<u8>>,
+    /// What each start that found one made of it.
+    pub(crate) found: Vec<Result<(), Ignored>>,
     /// How often one came back from the store.
     pub(crate) recalls: u32,
     /// Fixes that a commit has covered: received (INV-4), in the order they were decided in.
@@ -172,6 +176,8 @@ impl Gateway {
             life: None,
             ledger: Ledger::default(),
             most,
+            kept: None,
+            found: Vec::new(),
             recalls: 0,
             received: Vec::new(),
         };
@@ -204,17 +210,27 @@ impl Gateway {
         Store::start(&self.dir.path().join(STORE), &options).unwrap()
     }
 
+    fn birth(&self) -> Birth {
+        Birth {
+            boot: self.boot(self.now),
+            boot_id: format!("boot-{}", self.boots),
+            wall: self.wall(),
+            reload: false,
+        }
+    }
+
     fn start(&mut self) {
         let (store, restored) = self.open();
         self.ledger.started(&restored);
         let boot = self.boot(self.now);
-        let birth = Birth {
-            boot,
-            boot_id: format!("boot-{}", self.boots),
-            wall: self.wall(),
-            reload: false,
-        };
-        let engine = Engine::start(self.setup.clone(), &self.layers, restored, &birth);
+        let birth = self.birth();
+        let kept = self.kept.take();
+        let open = |bytes: Vec<u8>| Checkpoint::open(&bytes, &self.setup, &restored, &birth);
+        let found = kept.map(open);
+        self.found
+            .extend(found.iter().map(|found| found.as_ref().map(|_| ()).map_err(Clone::clone)));
+        let (setup, found) = (self.setup.clone(), found.and_then(Result::ok));
+        let (engine, _) = Engine::start_from(setup, &self.layers, restored, &birth, found);
         let (group, pending) = (Group::default(), Vec::new());
         self.life = Some(Life { engine, store, group, committed: boot, pending });
         self.pass_layers();
@@ -357,6 +373,36 @@ impl Gateway {
         self.pass(t);
         self.life = None;
         self.now = self.now + Span::from_secs(1);
+        self.start();
+    }
+
+    /// Writes the checkpoint, if nothing waits for a commit.
+    pub(crate) fn keep(&mut self) -> bool {
+        let (now, boot_id) = (self.boot(self.now), format!("boot-{}", self.boots));
+        let life = self.life();
+        if !life.group.is_empty() {
+            return false;
+        }
+        let commit = life.store.last_commit();
+        self.kept = life.engine.checkpoint(&boot_id, commit, now);
+        self.kept.is_some()
+    }
+
+    /// Killed now; what a start finds in the store, and knows.
+    pub(crate) fn found_by_a_start(&mut self) -> (Restored, Birth) {
+        self.life = None;
+        (self.open().1, self.birth())
+    }
+
+    /// How many commits the process has made.
+    pub(crate) fn commits(&mut self) -> u64 {
+        self.life().store.last_commit().commit
+    }
+
+    /// Killed now, started again after `down` seconds.
+    pub(crate) fn kill(&mut self, down: f64) {
+        self.life = None;
+        self.now = self.now + Span::from_secs_f64(down);
         self.start();
     }
 

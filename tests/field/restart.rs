@@ -214,6 +214,6 @@ fn later_release(store: &Path) {
         UPDATE pair SET later = 'x', state = json_set(state, '$.later', 1, '$.pair.later', 1);
         UPDATE asset SET later = 1, state = json_set(state, '$.later', 1, '$.crossing.later', 1);
         UPDATE event SET body = json_set(body, '$.later', 1);
-        PRAGMA user_version = 1002;";
+        PRAGMA user_version = 1999;";
     conn.execute_batch(adds).unwrap();
 }

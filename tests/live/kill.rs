@@ -145,6 +145,8 @@ fn killed_drive(site: &Site, epochs: &[Epoch], mut server: impl FnMut(usize)) ->
         server(ix);
         live_and_die(&mut pty, daemon, &epochs[next..end]);
         lives.push(Life { fed: next..end, watermark: watermark(site) });
+        // What a life received is told here by the store alone.
+        let _ = std::fs::remove_file(site.path("control.checkpoint"));
         next = end + KILLS[ix].1;
     }
     let pty = Pty::plug(&site.path("gnss"));

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that is not as expected")]
 
 mod asking;
+mod checkpoint;
 mod demo;
 mod drive;
 mod equality;

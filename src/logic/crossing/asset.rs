@@ -353,6 +353,16 @@ impl AssetCrossing {
         std::mem::take(&mut self.gone)
     }
 
+    /// The same, without taking them.
+    pub fn gone(&self) -> &[u32] {
+        &self.gone
+    }
+
+    /// The store still has a row of a zone whose pair had been forgotten before a restart.
+    pub fn note_gone(&mut self, zone: u32) {
+        self.gone.push(zone);
+    }
+
     /// The generation of `layer` up to which zones without a pair have been evaluated.
     fn evaluated(&self, layer: &LayerId) -> u64 {
         let found = self.remembered.evaluated.iter().find(|(id, _)| id == layer);

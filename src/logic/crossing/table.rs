@@ -402,6 +402,13 @@ impl PairTable {
         }
     }
 
+    /// Every pair that changed since the last time, with its zone and whether the store has a row
+    /// of it, in no order.
+    pub fn dirty(&self) -> impl Iterator<Item = (u32, Pair, bool)> {
+        let dirty = self.taken().filter(|slot| slot.is_dirty());
+        dirty.map(|slot| (slot.zone(), self.pair(slot), slot.is_stored()))
+    }
+
     /// The store has a row of this zone's pair that no longer says what it is.
     pub fn mark_stored(&mut self, zone: u32) -> bool {
         let Ok(at) = self.search(zone) else { return false };

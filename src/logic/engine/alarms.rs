@@ -36,6 +36,11 @@ impl Alarms {
         self.queue.peek().map(|Reverse((deadline, _))| *deadline)
     }
 
+    /// Every deadline, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (BootTime, Due)> {
+        self.queue.iter().map(|Reverse(entry)| *entry)
+    }
+
     /// The next deadline, if it is earlier than `before`.
     pub(super) fn pop_before(&mut self, before: BootTime) -> Option<(BootTime, Due)> {
         let Reverse((deadline, _)) = self.queue.peek()?;

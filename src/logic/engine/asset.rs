@@ -131,6 +131,21 @@ impl Asset {
             return;
         }
         durable::pair_rows(ground, &self.id, &mut self.crossing, group);
+        group.assets.push(self.row(run));
+        self.saved = self.crossing.remembered.last.map(|last| last.position);
+    }
+
+    /// The rows that changed, left as they are; none where none did.
+    pub(super) fn rows_seen(&self, ground: &Ground, run: u64) -> Group {
+        let mut group = Group::default();
+        if self.dirty {
+            durable::pair_rows_seen(ground, &self.id, &self.crossing, &mut group);
+            group.assets.push(self.row(run));
+        }
+        group
+    }
+
+    fn row(&self, run: u64) -> AssetRow {
         let stored = StoredAsset {
             crossing: self.crossing.remembered.clone(),
             gate: self.gate.clone(),
@@ -142,7 +157,6 @@ impl Asset {
         let step = self.clock.step();
         let watermark = self.heap.watermark().filter(|mark| mark.step == step);
         let watermark = watermark.map(|mark| mark.time);
-        group.assets.push(durable::asset_row(&self.id, step, watermark, &stored));
-        self.saved = self.crossing.remembered.last.map(|last| last.position);
+        durable::asset_row(&self.id, step, watermark, &stored)
     }
 }

@@ -55,13 +55,12 @@ pub(super) fn pair_rows(
             group.pairs_gone.push(key(&ground.zone(zone).key));
         }
     }
-    // Until the asset's row says so, only its own row says that a zone has been evaluated.
     let evaluating = crossing.remembered.first.is_some();
     let Pairs { table, visits, passes } = &mut crossing.pairs;
     table.take_dirty(|ix, pair, stored| {
         let zone = ground.zone(ix);
         let pass = passes.get(&ix);
-        let keep = evaluating || !pair.is_away() || pass.is_some_and(PassTrack::is_open);
+        let keep = keeps(evaluating, &pair, pass);
         if keep {
             group.pairs.push(pair_row(key(&zone.key), zone, pair, visits.get(&ix), pass));
         } else if stored {
@@ -69,6 +68,37 @@ pub(super) fn pair_rows(
         }
         keep
     });
+}
+
+/// The same without taking the marks: what a checkpoint keeps of pairs that the store does not
+/// have yet (STO-3).
+pub(super) fn pair_rows_seen(
+    ground: &Ground,
+    asset: &AssetId,
+    crossing: &AssetCrossing,
+    group: &mut Group,
+) {
+    let key = |zone: &ZoneKey| PairKey { asset: asset.clone(), zone: zone.clone() };
+    let gone = crossing.gone();
+    let Pairs { table, visits, passes } = &crossing.pairs;
+    let away = gone.iter().filter(|zone| table.find(**zone).is_none());
+    group.pairs_gone.extend(away.map(|zone| key(&ground.zone(*zone).key)));
+    let evaluating = crossing.remembered.first.is_some();
+    for (ix, pair, stored) in table.dirty() {
+        let zone = ground.zone(ix);
+        let pass = passes.get(&ix);
+        if keeps(evaluating, &pair, pass) {
+            group.pairs.push(pair_row(key(&zone.key), zone, pair, visits.get(&ix), pass));
+        } else if stored || gone.contains(&ix) {
+            group.pairs_gone.push(key(&zone.key));
+        }
+    }
+}
+
+/// Whether a pair has a row of its own. Until the asset's row says so, only a pair's own row says
+/// that its zone has been evaluated.
+fn keeps(evaluating: bool, pair: &Pair, pass: Option<&PassTrack>) -> bool {
+    evaluating || !pair.is_away() || pass.is_some_and(PassTrack::is_open)
 }
 
 fn pair_row(

@@ -87,7 +87,7 @@ pub(super) enum Whose {
 }
 
 /// A fix that waits for its time.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Carried {
     pub(super) source: u16,
     position: Position,
@@ -116,7 +116,7 @@ impl Carried {
 
 /// A fix that waits for its turn, less what the order keeps of it: in 32 bytes, because every
 /// active asset has a few.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Ordered {
     position: Position,
     /// Speed, heading and altitude; [`UNKNOWN`] where there is none.

@@ -29,6 +29,7 @@ use crate::units::{AssetId, BootTime, GatewayId, LayerId, SourceId, Span, Stream
 
 mod alarms;
 mod asset;
+mod checkpoint;
 mod decide;
 mod durable;
 mod emit;
@@ -43,6 +44,7 @@ mod vote;
 
 use alarms::Alarms;
 use asset::Asset;
+pub use checkpoint::{CHECKPOINT_BYTES_MAX, Checkpoint, Ignored, checkpoint_allowed};
 use heartbeat::Heartbeat;
 pub use heartbeat::HeartbeatRules;
 use intake::{Carried, Ordered, Source, Whose};
@@ -285,6 +287,18 @@ impl Engine {
 
     /// An engine that goes on where its store left off (STO-4).
     pub fn start(setup: Setup, layers: &[Arc<Layer>], restored: Restored, birth: &Birth) -> Self {
+        Self::start_from(setup, layers, restored, birth, None).0
+    }
+
+    /// The same, going on from a checkpoint that was opened for this very start (STO-3); with
+    /// why not, where the layers at hand are not those it was made under.
+    pub fn start_from(
+        setup: Setup,
+        layers: &[Arc<Layer>],
+        restored: Restored,
+        birth: &Birth,
+        checkpoint: Option<Checkpoint>,
+    ) -> (Self, Option<Ignored>) {
         let plan = start::plan(layers, &restored.layers);
         let ground = Arc::new(Ground::new(&setup.decide, &plan.activations));
         let story = start::story(restored.last_run.as_ref(), birth, &ground);
@@ -292,8 +306,15 @@ impl Engine {
         engine.not_grown.clone_from(&plan.not_grown);
         engine.announce_start(&restored, &plan);
         let layers_changed = !plan.changed.is_empty() || !plan.gone.is_empty();
-        engine.take_up(restored, layers_changed);
-        engine
+        match checkpoint {
+            Some(checkpoint) if !layers_changed => engine.resume_from(restored, checkpoint),
+            Some(_) => {
+                engine.take_up(restored, layers_changed);
+                return (engine, Some(Ignored::OtherLayers));
+            }
+            None => engine.take_up(restored, layers_changed),
+        }
+        (engine, None)
     }
 
     /// Over its zones, before it has taken anything up.

@@ -13,6 +13,8 @@
 //! of silence. So a usable fix of a standby either finds a voter that lives, and there is no
 //! silence to end; or it takes over, and ends it as any vote does.
 
+use serde::{Deserialize, Serialize};
+
 use super::gate::Gaps;
 use crate::units::{BootTime, Span};
 
@@ -30,7 +32,7 @@ pub const OFFSET_APART_MAX: Span = Span::from_secs(10);
 const ALWAYS: BootTime = BootTime::from_nanos(i64::MIN);
 
 /// One usable fix, as voting sees it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Usable {
     /// Who sent it.
     pub source: u16,
@@ -63,7 +65,7 @@ pub enum Vote {
 }
 
 /// What is known of one source.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Seen {
     last: Usable,
     /// Whether `last` was usable: the source that was alone may never have been.
@@ -100,7 +102,7 @@ impl Seen {
 }
 
 /// The sources of one asset that has several.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Voting {
     voter: Seen,
     /// All but the voter; bounded by the sources that are configured.

@@ -3,6 +3,8 @@
 //! Always holds: a time of day without a date takes the date nearest to a reference, within
 //! 12 h; without a reference it has no instant. Does not know: whether the instant is true.
 
+use serde::{Deserialize, Serialize};
+
 use super::ReceiverTime;
 use crate::units::{BootTime, EventTime, Span};
 
@@ -45,7 +47,7 @@ impl ReceiverTime {
 }
 
 /// What one live source has told about the date so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Dates {
     first_heard: Option<BootTime>,
     /// An instant and the boot time at which it was true, near enough to name a date.

@@ -5,9 +5,11 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::{HELD_MAX, Stamp, TrustCounters};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Held<T>(VecDeque<Stamp<T>>);
 
 impl<T: Copy> Held<T> {

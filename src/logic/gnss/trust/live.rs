@@ -3,6 +3,8 @@
 //! Always holds: until a running offset exists every fix waits; once it exists none does.
 //! Does not know: recordings.
 
+use serde::{Deserialize, Serialize};
+
 use super::date::{Dates, nearest};
 use super::floor::{Standing, is_cold_start, undo_rollover};
 use super::held::Held;
@@ -23,7 +25,7 @@ const HELD_SPAN: Span = Span::from_secs(2);
 /// wrong before it was right. Twice what C20 asks for.
 const QUEUED_MAX: Span = Span::from_secs(60);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Live<T> {
     mode: Mode,
     running: Option<Running>,

@@ -5,6 +5,8 @@
 //! clock only ever names a date, and only where the kernel vouches for it.
 //! Does not know: what a fix is (`T`), ordering, which source votes; it is told.
 
+use serde::{Deserialize, Serialize};
+
 use crate::logic::config::TimeRules;
 use crate::logic::event::TimeQuality;
 use crate::units::{BootTime, EventTime, Span, WallTime};
@@ -27,7 +29,7 @@ use recording::Recording;
 pub const HELD_MAX: usize = 1024;
 
 /// How far a source's arrival times may be believed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Mode {
     /// Bytes arrive when they are sent: a serial port.
     Serial,
@@ -38,7 +40,7 @@ pub enum Mode {
 }
 
 /// What the receiver says of time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ReceiverTime {
     /// NMEA, where each part may be missing. 23:59:60 is a time of day (TIME-5).
     Nmea {
@@ -52,7 +54,7 @@ pub enum ReceiverTime {
 }
 
 /// One epoch as it arrived.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Stamp<T> {
     /// When its first byte came.
     pub at: BootTime,
@@ -79,24 +81,32 @@ pub struct Timed<T> {
     pub step: u32,
 }
 
-/// What happened to times, by kind. Only ever grows.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+/// What happened to times, by kind. Only ever grows. A process counts its own; but that the floor
+/// was proved wrong goes on to be true (STO-3).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct TrustCounters {
     /// Ahead of the estimate and pulled back to it (TIME-3).
+    #[serde(skip)]
     pub clamped: u64,
     /// Given boot time + offset instead of a time of their own (TIME-6).
+    #[serde(skip)]
     pub restamped: u64,
     /// Steps adopted (TIME-4).
+    #[serde(skip)]
     pub stepped: u64,
     /// Fixes that had an era added (TIME-2).
+    #[serde(skip)]
     pub rollover: u64,
     /// Times the floor was proved wrong and lowered (TIME-2).
     pub floor_conflict: u64,
     /// Fixes that had to wait for a time (TIME-6).
+    #[serde(skip)]
     pub held: u64,
     /// Fixes lost because no time came for them.
+    #[serde(skip)]
     pub no_time: u64,
     /// Epochs with a date that does not exist; they count as undated.
+    #[serde(skip)]
     pub bad_date: u64,
 }
 
@@ -140,7 +150,7 @@ struct Settled<'a, T> {
 }
 
 /// What a mode needs to remember.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[expect(clippy::large_enum_variant, reason = "in a daemon all are live")]
 enum Machine<T> {
     Live(Live<T>),
@@ -148,7 +158,7 @@ enum Machine<T> {
 }
 
 /// The clock-trust machine of one (asset, source).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trust<T> {
     machine: Machine<T>,
     counters: TrustCounters,

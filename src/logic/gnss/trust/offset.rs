@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::Mode;
 use crate::logic::config::TimeRules;
 use crate::units::{BootTime, EventTime, Span};
@@ -30,7 +32,7 @@ const STEP_SPANS: Span = Span::from_secs(2);
 const LATE_SPANS: Span = Span::from_secs(60);
 
 /// Event time minus boot time: the only place where the two clocks meet.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(super) struct Offset(Span);
 
 impl Offset {
@@ -53,7 +55,7 @@ impl Offset {
 }
 
 /// Consecutive fixes with something in common.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Run {
     first_at: BootTime,
     last_at: BootTime,
@@ -117,7 +119,7 @@ pub(super) enum Skew {
 
 /// The largest offset of a window that moves on: of its fixes only those that may yet be the
 /// largest are kept, so that a minute at 10 Hz costs six fixes, not six hundred.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Recent {
     /// Number, arrival and offset; offsets fall from front to back.
     falling: VecDeque<(u32, BootTime, Offset)>,
@@ -153,7 +155,7 @@ impl Recent {
 }
 
 /// The running offset and what speaks for and against it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Running {
     offset: Offset,
     confirmed_at: BootTime,

@@ -3,6 +3,8 @@
 //! Always holds: no estimate, no clamp; arrival stamps decide nothing; a fix waits only for a
 //! date. Does not know: a floor, unless `[time] floor` or `--floor` sets one outright.
 
+use serde::{Deserialize, Serialize};
+
 use super::date::nearest;
 use super::floor::{Plausible, is_cold_start, undo_rollover};
 use super::held::Held;
@@ -15,14 +17,14 @@ use crate::units::{EventTime, Span};
 const STEP_SPANS: Span = Span::from_secs(2);
 
 /// Late NMEA fixes in a row, each after the one before.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct LateRun {
     first: EventTime,
     last: EventTime,
     fixes: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Recording<T> {
     /// The last NMEA instant, from which epochs without a date carry on.
     last: Option<EventTime>,
